@@ -1,0 +1,38 @@
+"""`Answer`: what one reconcile tells the controller about the key's future."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dynamo_ctrl.objects.key import Key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The outcome of one reconcile.
+
+    Precedence: an error beats `requeue_after`; a conflict is quiet (no error is counted or logged as one).
+
+    Attributes:
+        error: the attempt failed; the key comes back with back-off unless `terminal`.
+        terminal: trying again cannot help; only an event brings the key back.
+        conflict: somebody else wrote first; the key comes back soon and nothing is reported.
+        requeue_after: seconds until the next run without an event; 0 means progress, run again at once.
+    """
+
+    error: Exception | None = None
+    terminal: bool = False
+    conflict: bool = False
+    requeue_after: float | None = None
+
+
+DONE = Answer()
+"""Success; nothing more to do until an event comes."""
+
+CONFLICT = Answer(conflict=True)
+"""Somebody else wrote first."""
+
+Reconcile: TypeAlias = Callable[[Key], Answer | Awaitable[Answer]]
+"""What a controller drives. A plain function runs inline; a coroutine function is awaited. It raises only by mistake."""

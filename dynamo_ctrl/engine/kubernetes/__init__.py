@@ -1,0 +1,1 @@
+"""The kubernetes layer."""

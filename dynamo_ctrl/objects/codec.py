@@ -1,0 +1,84 @@
+"""How one section of an object (its spec, its status, its data) becomes a Python value.
+
+msgspec structs and frozen JSON trees are decoded by msgspec, pydantic models by pydantic. Every failure is an
+`InvalidObject` that names the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from pydantic import BaseModel, ValidationError
+
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.frozen import EMPTY, freeze
+
+T = TypeVar("T")
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    path = ""
+    for part in location:
+        path += f"[{part}]" if isinstance(part, int) else f".{part}" if path else part
+    return path
+
+
+def invalid(what: str, prefix: str, error: ValidationError | msgspec.MsgspecError) -> InvalidObject:
+    """The first failure in `error` as an `InvalidObject` whose path begins with `prefix`."""
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False, include_input=False)[0]
+        path = _dotted(first["loc"])
+        rule = first["msg"]
+    else:  # "Expected `int`, got `str` - at `$.replicas`"
+        rule, _, at = str(error).partition(" - at `$")
+        path = at.rstrip("`").lstrip(".")
+    joined = f"{prefix}{'' if not path or path.startswith('[') else '.'}{path}" if prefix else path
+    return InvalidObject(what, joined, rule)
+
+
+class Codec(Generic[T]):
+    """Decodes and encodes values of one type. `type(None)` stands for a section that the kind does not have."""
+
+    __slots__ = ("_decoder", "_frozen", "_model", "type")
+
+    def __init__(self, type_: type[T]) -> None:
+        self.type = type_
+        self._model: type[BaseModel] | None = None
+        self._decoder: msgspec.json.Decoder[Any] | None = None
+        origin = getattr(type_, "__origin__", type_)
+        self._frozen = isinstance(origin, type) and issubclass(origin, Mapping)
+        if isinstance(origin, type) and issubclass(origin, BaseModel):
+            self._model = origin
+        elif not self._frozen and origin is not type(None):
+            self._decoder = msgspec.json.Decoder(type_, dec_hook=lambda _, value: freeze(value))
+
+    def decode(self, raw: bytes | msgspec.Raw | memoryview, *, what: str, path: str) -> T:
+        """The value that `raw` spells; empty `raw` stands for `{}`.
+
+        Raises:
+            InvalidObject: with the path of the offending field, beginning with `path`.
+        """
+        text: Any = bytes(raw) or b"{}"
+        try:
+            if self._model is not None:
+                value: Any = self._model.model_validate_json(text)
+            elif self._frozen:
+                tree = freeze(msgspec.json.decode(text))
+                if not isinstance(tree, Mapping):
+                    raise InvalidObject(what, path, "must be an object")
+                value = tree or EMPTY
+            elif self._decoder is not None:
+                value = self._decoder.decode(text)
+            else:
+                value = None
+        except (ValidationError, msgspec.MsgspecError) as error:
+            raise invalid(what, path, error) from error
+        return value  # type: ignore[no-any-return]
+
+    def encode(self, value: T) -> Any:
+        """`value` as plain JSON data, without absent (`None`) fields and with the names that the wire uses."""
+        if isinstance(value, BaseModel):
+            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+        return msgspec.to_builtins(value)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynamo_ctrl.controller.builder import Watches
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import Event
 from dynamo_ctrl.program.request import Request
@@ -92,6 +93,26 @@ class Observes(Protocol[S_contra]):
 
     def transitions(self, old: S_contra | None, new: S_contra) -> tuple[Event, ...]:
         """Events for a status write that really happened; told with the pair that was written."""
+
+
+@runtime_checkable
+class Defines(Protocol):
+    """A program that brings its own kinds."""
+
+    def definitions(self) -> tuple[JsonMap, ...]:
+        """The CustomResourceDefinition documents of the kinds that it brings; several programs may bring the same one."""
+
+
+@runtime_checkable
+class Configurable(Protocol):
+    """A program whose behaviour depends on the configuration file of the process."""
+
+    def configured(self, document: JsonMap) -> Any:
+        """The same program under that configuration document; this one stays as it is.
+
+        Raises:
+            InvalidObject: naming the field of the document and the rule that it breaks.
+        """
 
 
 AnyProgram = Program[Any, Any]

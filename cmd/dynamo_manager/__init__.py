@@ -1,0 +1,1 @@
+"""`dynamo-manager`: the library and its programs as one process."""

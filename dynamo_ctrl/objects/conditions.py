@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 from pydantic.functional_serializers import PlainSerializer
 
+from dynamo_ctrl.objects.schema.marks import Int64
+
 ConditionStatus = Literal["True", "False", "Unknown"]
 
 Time = Annotated[datetime, PlainSerializer(lambda t: rfc3339(t), return_type=str, when_used="json")]
@@ -30,7 +32,7 @@ class Condition(BaseModel):
     status: ConditionStatus
     reason: str = ""
     message: str = ""
-    observed_generation: int | None = None
+    observed_generation: Int64 | None = None
     last_transition_time: Time | None = None
 
 

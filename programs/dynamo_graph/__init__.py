@@ -1,0 +1,1 @@
+"""Programs that turn a DynamoGraphDeployment into workloads."""

@@ -1,0 +1,134 @@
+"""Rules of the API that hold between fields (G 1.2-1.4, 1.11).
+
+A server that evaluates the CRD's CEL refuses most of these before they are stored; here they hold on every engine, for
+objects from before a rule, and for what CEL cannot reach (pod templates).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.api.component import Component
+from dynamo_graph.api.component_deployment import ComponentDeploymentSpec
+from dynamo_graph.api.graph import GraphSpec, Restart
+from dynamo_graph.api.names import MAIN, Annotation
+
+
+def graph_problems(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> Iterator[InvalidObject]:
+    """Every rule that the spec of a graph breaks, in the order of its fields."""
+    seen: dict[str, int] = {}
+    pickers = 0
+    for index, component in enumerate(spec.components):
+        path = f"spec.components[{index}]"
+        first = seen.setdefault(component.name.lower(), index)
+        if first != index:
+            rule = f"must be unique ignoring case; spec.components[{first}] is {spec.components[first].name!r}"
+            yield InvalidObject(what, f"{path}.name", rule)
+        pickers += component.type == "epp"
+        if component.type == "epp" and pickers == 2:
+            yield InvalidObject(what, f"{path}.type", "at most one component may be of type epp")
+        yield from component_problems(component, what, path)
+    if spec.restart is not None:
+        yield from _restart(spec, spec.restart, what)
+    yield from _topology(spec, what)
+    policy = spec.experimental.kv_transfer_policy if spec.experimental else None
+    if policy is not None:
+        path = "spec.experimental.kvTransferPolicy"
+        if (policy.label_key is None) == (policy.cluster_topology_name is None):
+            yield InvalidObject(what, path, "exactly one of labelKey and clusterTopologyName must be set")
+        if (policy.preferred_weight is not None) != (policy.enforcement == "preferred"):
+            rule = "must be set if and only if enforcement is preferred"
+            yield InvalidObject(what, f"{path}.preferredWeight", rule)
+
+
+def component_problems(component: Component, what: str, path: str) -> Iterator[InvalidObject]:
+    """Every rule that one component breaks; `path` is where it stands."""
+    if component.min_available is not None and component.replicas and component.min_available > component.replicas:
+        yield InvalidObject(what, f"{path}.minAvailable", "must not be above replicas")
+    if component.epp_config is not None:
+        if component.type != "epp":
+            yield InvalidObject(what, f"{path}.eppConfig", "is allowed only when type is epp")
+        if (component.epp_config.config_map_ref is None) == (component.epp_config.config is None):
+            yield InvalidObject(what, f"{path}.eppConfig", "exactly one of configMapRef and config must be set")
+    names = [role.name for role in component.roles]
+    if names and sorted(names) != ["leader", "worker"]:
+        yield InvalidObject(what, f"{path}.roles", "must name leader and worker exactly once")
+    yield from _experimental(component, what, path)
+    yield from _pod_template(component, what, path)
+
+
+def _experimental(component: Component, what: str, path: str) -> Iterator[InvalidObject]:
+    experimental = component.experimental
+    if experimental is None:
+        return
+    if experimental.failover is not None:
+        service = experimental.gpu_memory_service
+        if service is None or service.mode != experimental.failover.mode:
+            yield InvalidObject(what, f"{path}.experimental.failover.mode", "must equal gpuMemoryService.mode")
+    checkpoint = experimental.checkpoint
+    if checkpoint is not None and checkpoint.job is not None and checkpoint.checkpoint_ref:
+        yield InvalidObject(what, f"{path}.experimental.checkpoint.job", "cannot be used together with checkpointRef")
+
+
+def _pod_template(component: Component, what: str, path: str) -> Iterator[InvalidObject]:
+    template: Any = component.pod_template or {}
+    containers = (template.get("spec") or {}).get("containers") or ()
+    at = f"{path}.podTemplate"
+    main = next((container for container in containers if container.get("name") == MAIN), None)
+    if main is None:
+        yield InvalidObject(what, f"{at}.spec.containers", "must hold a container named main")
+    elif not main.get("image"):
+        yield InvalidObject(what, f"{at}.spec.containers[{containers.index(main)}].image", "must be set")
+    sidecar = component.frontend_sidecar
+    if sidecar is not None and all(container.get("name") != sidecar for container in containers):
+        rule = f'frontendSidecar "{sidecar}" does not match any podTemplate container'
+        yield InvalidObject(what, f"{path}.frontendSidecar", rule)
+    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    for key, allowed in (
+        (Annotation.DISCOVERY_MODE, ("pod", "container")),
+        (Annotation.DISCOVERY_BACKEND, ("kubernetes", "etcd")),
+    ):
+        if annotations.get(key, allowed[0]) not in allowed:
+            yield InvalidObject(what, f"{at}.metadata.annotations[{key}]", f"must be one of {', '.join(allowed)}")
+
+
+def _restart(spec: GraphSpec, restart: Restart, what: str) -> Iterator[InvalidObject]:
+    order = restart.strategy.order if restart.strategy else ()
+    path = "spec.restart.strategy.order"
+    if not order:
+        return
+    if not restart.sequential:
+        yield InvalidObject(what, path, "cannot be specified when strategy is parallel")
+    if len(set(order)) != len(order):
+        yield InvalidObject(what, path, "must be unique")
+    names = {component.name for component in spec.components}
+    for unknown in sorted(set(order) - names):
+        yield InvalidObject(what, path, f"contains unknown component: {unknown}")
+    if len(set(order)) != len(names):
+        yield InvalidObject(what, path, "must have the same number of unique components as the deployment")
+
+
+def _topology(spec: GraphSpec, what: str) -> Iterator[InvalidObject]:
+    constrained = [index for index, component in enumerate(spec.components) if component.topology_constraint]
+    if constrained and spec.topology_constraint is None:
+        path = f"spec.components[{constrained[0]}].topologyConstraint"
+        yield InvalidObject(what, path, "needs spec.topologyConstraint.clusterTopologyName")
+    if spec.topology_constraint is not None and spec.topology_constraint.pack_domain is None:
+        for index, component in enumerate(spec.components):
+            if component.topology_constraint is None:
+                path = f"spec.components[{index}].topologyConstraint"
+                yield InvalidObject(what, path, "must be set while spec.topologyConstraint has no packDomain")
+
+
+def validate_graph(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> None:
+    """Raise the first problem of a graph's spec, an `InvalidObject`."""
+    for problem in graph_problems(spec, what):
+        raise problem
+
+
+def validate_component_deployment(spec: ComponentDeploymentSpec, what: str = "DynamoComponentDeployment") -> None:
+    """Raise the first problem of a component deployment's spec, an `InvalidObject`."""
+    for problem in component_problems(spec, what, "spec"):
+        raise problem

@@ -1,0 +1,127 @@
+"""Applying manifests through an engine: create what is missing, merge-patch what is there, definitions first.
+
+Fields that a later manifest no longer names stay as they are: without server-side apply nobody knows who set them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Mapping as MappingType
+from typing import Any
+
+from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, Invalid, NotFound
+from dynamo_ctrl.engine.port import Engine, Resource
+from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
+from dynamo_ctrl.objects.frozen import thaw
+from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.objects.patch import Patch
+from dynamo_manager.errors import UsageError
+from dynamo_manager.manifests import Manifest
+
+ESTABLISH_ATTEMPTS = 100
+"""How often a new definition is looked at until the server serves it; with the pause below, ten seconds."""
+
+ESTABLISH_PAUSE = 0.1
+"""Seconds between two looks."""
+
+Sleep = Callable[[float], Awaitable[None]]
+
+AnyObject = Object[Any, Any]
+
+
+class _Untyped(Object[MappingType[str, Any], MappingType[str, Any]]):
+    """An object of a kind that only the server knows."""
+
+
+class Applier:
+    """Applies manifests and remembers what the server calls their kinds.
+
+    Args:
+        engine: where to.
+        namespace: for documents of namespaced kinds that name none.
+        known: kinds that are typed already; all others are discovered.
+        sleep: waits that many seconds.
+    """
+
+    def __init__(self, engine: Engine, *, namespace: str, known: Iterable[Kind[Any]], sleep: Sleep) -> None:
+        self._engine = engine
+        self._namespace = namespace
+        self._known = {(kind.api_version, kind.kind): kind for kind in known}
+        self._sleep = sleep
+
+    async def apply(self, manifests: Sequence[Manifest]) -> tuple[AnyObject, ...]:
+        """Apply all of them, definitions first; returns the objects as the server answered.
+
+        Raises:
+            UsageError: a kind that the server does not serve, or an object that it refuses.
+            EngineError: the server cannot be asked.
+        """
+        definitions = [manifest for manifest in manifests if manifest.kind == CUSTOM_RESOURCE_DEFINITION.kind]
+        others = [manifest for manifest in manifests if manifest.kind != CUSTOM_RESOURCE_DEFINITION.kind]
+        done = [await self._apply(manifest) for manifest in definitions]
+        for definition in done:
+            await self._established(definition)
+        return (*done, *[await self._apply(manifest) for manifest in others])
+
+    async def _apply(self, manifest: Manifest) -> AnyObject:
+        kind = await self._kind(manifest)
+        key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
+        content = thaw(manifest.content)
+        content.pop("status", None)
+        if kind.namespaced:
+            content["metadata"]["namespace"] = key.namespace
+        try:
+            try:
+                answer = await self._engine.create(kind, key.namespace, kind.object(content).raw)
+            except AlreadyExists:
+                answer = await self._engine.patch(kind, key, Patch.merge(content))
+        except (Invalid, NotFound) as error:
+            raise UsageError(f"{manifest}: {error.message}") from error
+        except EngineError as error:
+            if 400 <= error.code < 500:
+                raise UsageError(f"{manifest}: {error.message}") from error
+            raise
+        return kind.decode(answer)
+
+    async def _kind(self, manifest: Manifest) -> Kind[Any]:
+        known = self._known.get((manifest.api_version, manifest.kind))
+        if known is None:
+            group, _, version = manifest.api_version.rpartition("/")
+            try:
+                resources = await self._engine.discover(group, version)
+            except NotFound:
+                resources = ()
+            found = next((resource for resource in resources if resource.kind == manifest.kind), None)
+            if found is None:
+                raise UsageError(
+                    f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; "
+                    "apply its CustomResourceDefinition first"
+                )
+            known = _untyped(found)
+            self._known[manifest.api_version, manifest.kind] = known
+        return known
+
+    async def _established(self, definition: AnyObject) -> None:
+        for _ in range(ESTABLISH_ATTEMPTS):
+            live = CUSTOM_RESOURCE_DEFINITION.decode(await self._engine.get(CUSTOM_RESOURCE_DEFINITION, definition.key))
+            states = {condition.type: condition for condition in live.status.conditions}
+            refused = states.get("NamesAccepted")
+            if refused is not None and refused.status == "False":
+                raise UsageError(f"{definition.metadata.name}: {refused.message}")
+            if "Established" in states and states["Established"].status == "True":
+                return
+            await self._sleep(ESTABLISH_PAUSE)
+        raise UsageError(f"{definition.metadata.name}: the server did not establish the definition in time")
+
+
+def _untyped(resource: Resource) -> Kind[Any]:
+    return Kind(
+        _Untyped,
+        group=resource.group,
+        version=resource.version,
+        kind=resource.kind,
+        plural=resource.plural,
+        namespaced=resource.namespaced,
+        status_subresource="status" in resource.subresources,
+    )

@@ -1,1 +1,1 @@
-"""The queue layer."""
+"""The queue layer: which key runs when. State machines only; time is an argument, and nothing here waits."""

@@ -1,0 +1,81 @@
+"""Fixtures for every test: the real cluster.
+
+A test that takes the fixture `cluster` (or `namespace`) carries the mark `cluster` by itself. One cluster serves a whole run and
+starts when the first test asks for it; each test works in a namespace of its own. Where there can be no cluster these tests are
+skipped with one loud line that says why; in CI mode (`CI` or `DYNAMO_CTRL_CI` is set) that is a failure.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from envtest import ApiError, Cluster, EnvtestError, find_binaries
+from envtest.api import wait_for
+
+SKIPPED = pytest.StashKey[str]()
+"""Why there is no cluster in this run."""
+
+SERVICE_ACCOUNT_TIMEOUT = 20.0
+"""Seconds for a new namespace to get its default ServiceAccount, without which it accepts no Pods."""
+
+
+def in_ci(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
+    """Whether this run must not skip anything."""
+    return any(environ.get(name, "").lower() in ("1", "true", "yes") for name in ("CI", "DYNAMO_CTRL_CI"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.cluster)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reason = config.stash.get(SKIPPED, None)
+    if reason is not None:
+        terminalreporter.write_line(f"TESTS ON A REAL CLUSTER WERE SKIPPED: {reason}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    """The real cluster of this run, shared by all tests."""
+    say = request.config.get_terminal_writer().line
+    cluster: Cluster | None = None
+    try:
+        cluster = Cluster(find_binaries(progress=say))
+        cluster.start()
+    except EnvtestError as error:
+        if in_ci():
+            pytest.fail(f"CI mode needs a real cluster: {error}", pytrace=False)
+        request.config.stash[SKIPPED] = str(error)
+        pytest.skip(f"no real cluster: {error}")
+    yield cluster
+    cluster.stop()
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]:
+    """A fresh namespace in the real cluster that accepts Pods. It is deleted afterwards, without waiting for the end."""
+    stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
+    name = f"{stem}-{secrets.token_hex(3)}"
+    cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
+    path = f"/api/v1/namespaces/{name}"
+
+    def accepts_pods() -> bool:
+        try:
+            return bool(cluster.api.get(f"{path}/serviceaccounts/default"))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return False
+
+    wait_for(f"default ServiceAccount in {name}", accepts_pods, timeout=SERVICE_ACCOUNT_TIMEOUT)
+    yield name
+    with contextlib.suppress(ApiError, OSError):
+        cluster.api.delete(path)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
@@ -41,7 +41,7 @@ _PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
 class _Generator(GenerateJsonSchema):
     """Python-only defaults need not be JSON."""
 
-    ignored_warning_kinds: ClassVar[set[JsonSchemaWarningKind]] = {"skipped-choice", "non-serializable-default"}
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
 
 def structural(model: type[BaseModel], *, path: str = "", defaults: bool = True) -> Schema:

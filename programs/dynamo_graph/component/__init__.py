@@ -1,0 +1,1 @@
+"""The provider `component`: each component of a graph becomes one DynamoComponentDeployment."""

@@ -1,0 +1,1 @@
+"""The controller of DynamoComponentDeployments: each becomes a Deployment and a Service."""

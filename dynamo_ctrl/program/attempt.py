@@ -1,0 +1,108 @@
+"""One attempt: carrying out one `Result` for one primary, from its steps to the events.
+
+Steps, then the status (a pure function of what came of them), then the events of the transition that was really written. A
+failed attempt never replaces the last good status with a partial one: a plain status is written only when every effect
+succeeded; a function is asked in any case and decides with the report.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from dynamo_ctrl.cache.overlay import Written
+from dynamo_ctrl.cache.view import View
+from dynamo_ctrl.engine.errors import Conflict, EngineError
+from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.program.effect import Retry
+from dynamo_ctrl.program.executor import Executor
+from dynamo_ctrl.program.program import Observes
+from dynamo_ctrl.program.recorder import Recorder
+from dynamo_ctrl.program.report import Report
+from dynamo_ctrl.program.result import Result
+from dynamo_ctrl.program.status import status_tree, write_status
+
+AnyObject = Object[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempted:
+    """What came of an attempt.
+
+    Attributes:
+        report: what came of its steps.
+        error: why it failed: the status write's error before the first fatal one of the steps.
+        terminal: trying again cannot help.
+        requeue_after: when the program wants to run again; `None` where it failed.
+        unmoved: the server answered a write without a change.
+    """
+
+    report: Report
+    error: Exception | None = None
+    terminal: bool = False
+    requeue_after: timedelta | None = None
+    unmoved: bool = False
+
+
+class Attempts:
+    """Carries out results on one cluster. It keeps nothing between two attempts."""
+
+    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder) -> None:
+        self._engine = engine
+        self._written = written
+        self._recorder = recorder
+        self._executor = Executor(engine=engine, view=view, written=written, recorder=recorder)
+
+    async def make(self, primary: AnyObject, result: Result[Any], observer: object = None) -> Attempted:
+        """Carry out `result` for `primary`; `observer` is asked for the events of a status transition.
+
+        Raises:
+            Conflict: somebody else wrote first; make the whole attempt again, quietly.
+            ProgramFault: the result contradicts itself.
+        """
+        execution = await self._executor.run(primary, result.steps)
+        report = execution.report
+        try:
+            await self._publish(report, _status(result, report), observer)
+        except Conflict:
+            raise
+        except EngineError as error:
+            return Attempted(report=report, error=error)
+        failure = report.failure
+        if failure is not None:
+            return Attempted(report=report, error=failure.error, terminal=failure.retry is Retry.NEVER)
+        return Attempted(report=report, requeue_after=requeue_after(result, report), unmoved=execution.unmoved > 0)
+
+    async def _publish(self, report: Report, status: Any, observer: object) -> None:
+        if status is None:
+            return
+        seen = report.primary
+        answer = await write_status(self._engine, self._written, seen, status)
+        if answer is None or not isinstance(observer, Observes):
+            return
+        for event in observer.transitions(_old_status(seen), status):
+            self._recorder.event(event.regarding or answer, event)
+
+
+def requeue_after(result: Result[Any], report: Report) -> timedelta | None:
+    """When `result` asks to run again, given what came of it."""
+    return result.requeue_after(report) if callable(result.requeue_after) else result.requeue_after
+
+
+def _status(result: Result[Any], report: Report) -> Any:
+    if callable(result.status):
+        return result.status(report)
+    return None if report.failures else result.status
+
+
+def _old_status(seen: AnyObject) -> Any:
+    """The status before, `None` where there was none or it does not fit the model any more."""
+    if not status_tree(seen):
+        return None
+    try:
+        return seen.status
+    except InvalidObject:
+        return None

@@ -1,0 +1,238 @@
+"""The executor: carries out the steps of a result, one effect after the other.
+
+Contract:
+
+- What is sent is what `outcome` decides just before sending. What is true already is not sent.
+- Every answer goes to the cache at once (read-your-writes) and to the lookup that later effects are decided with.
+- `Conflict` leaves by exception: somebody else wrote first, and the whole attempt is to be made again, quietly. So does the
+  disappearance of an object that was to be changed.
+- A name that is taken (`AlreadyExists`) is read live and decided again: foreign objects outside the cache show here, and so
+  does an earlier create whose answer was lost.
+- Everything else that a server, a port or the world refuses becomes a failure in the report.
+- An event is told after a write that changed something, and at no other time.
+"""
+
+from __future__ import annotations
+
+import base64
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from dynamo_ctrl.cache.overlay import Written
+from dynamo_ctrl.cache.view import SourceUnavailable, View
+from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, EngineError, NotFound
+from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.key import Ref
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, RemoveFinalizer, Retry
+from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
+from dynamo_ctrl.program.recorder import Recorder
+from dynamo_ctrl.program.report import Ledger, Report
+from dynamo_ctrl.program.result import Step
+
+LOOKS: Final = 3
+"""How often one effect is decided anew because its name was taken; then the attempt counts as a conflict."""
+
+AnyObject = Object[Any, Any]
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What came of the steps, and how many writes the server answered without a change."""
+
+    report: Report
+    unmoved: int
+
+
+class Executor:
+    """Carries out steps on one cluster. It keeps nothing between two runs."""
+
+    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder) -> None:
+        self._engine = engine
+        self._view = view
+        self._written = written
+        self._recorder = recorder
+
+    async def run(self, primary: AnyObject, steps: tuple[Step, ...]) -> Execution:
+        """Carry out `steps` for `primary`.
+
+        Raises:
+            Conflict: somebody else wrote first; make the whole attempt again.
+            ProgramFault: the steps contradict each other.
+        """
+        run = _Run(self._engine, self._written, self._recorder, Ledger(primary, self._view))
+        for effect in run.ledger.walk(steps):
+            await run.carry_out(effect)
+        return Execution(run.ledger.report(), run.unmoved)
+
+
+class _Run:
+    def __init__(self, engine: Engine, written: Written, recorder: Recorder, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.unmoved = 0
+        self._engine = engine
+        self._written = written
+        self._recorder = recorder
+
+    async def carry_out(self, effect: Effect) -> None:
+        try:
+            for _ in range(LOOKS):
+                decided = outcome(effect, self.ledger.primary, self.ledger)
+                match decided:
+                    case Unchanged(live):
+                        return self.ledger.unchanged(effect, live)
+                    case Refused(refusal, retry):
+                        if isinstance(refusal, Conflict):
+                            raise refusal
+                        return self.ledger.failed(effect, refusal, retry)
+                    case Update():
+                        return await self._update(effect, decided)
+                    case Deletion():
+                        return await self._delete(effect, decided)
+                    case Creation():
+                        if await self._create(effect, decided):
+                            return None
+        except Conflict:
+            raise
+        except (EngineError, SourceUnavailable, InvalidObject) as error:
+            return self.ledger.failed(effect, error, Retry.BACKOFF)
+        raise Conflict("an object comes and goes while it is looked at")
+
+    async def _create(self, effect: Effect, decided: Creation) -> bool:
+        """Whether it was created, or failed for good; if not, the ledger knows now what is there."""
+        body = decided.body
+        if decided.fill is not None:
+            try:
+                body = _filled(body, await decided.fill())
+            except Exception as error:  # noqa: BLE001  (a port of the program's author: whatever it raises is its failure)
+                self.ledger.failed(effect, error)
+                return True
+        try:
+            answer = body.kind.decode(await self._engine.create(body.kind, body.metadata.namespace, body.raw))
+        except AlreadyExists:
+            if not body.metadata.name:
+                raise
+            self.ledger.saw(body.ref, await self._read(body.ref, secret=isinstance(effect, CreateOnce)))
+            return False
+        self._wrote(effect, answer)
+        return True
+
+    async def _update(self, effect: Effect, decided: Update) -> None:
+        live = decided.live
+        if decided.edited:
+            _log.info("%s was edited by hand and is brought back: %s", live.ref, ", ".join(decided.paths))
+        try:
+            raw = await self._engine.patch(live.kind, live.key, decided.patch, subresource=decided.subresource)
+            if decided.subresource:
+                raw = await self._engine.get(live.kind, live.key)
+        except NotFound as error:
+            if not error.details.get("name"):
+                raise
+            if isinstance(effect, RemoveFinalizer):
+                return self.ledger.unchanged(effect, None)
+            raise Conflict(f"{live.ref} is gone") from error
+        answer = live.kind.decode(raw)
+        if answer.metadata.resource_version == live.metadata.resource_version:
+            self.unmoved += 1
+            return self.ledger.unchanged(effect, answer)
+        self._wrote(effect, answer)
+        if isinstance(effect, EnsureFinalizer | RemoveFinalizer) and not _same_content(live, answer):
+            raise Conflict(f"{live.ref} changed while its finalizers were written")
+        return None
+
+    async def _delete(self, effect: Effect, decided: Deletion) -> None:
+        live = decided.live
+        changed = True
+        try:
+            raw = await self._engine.delete(
+                live.kind, live.key, preconditions=decided.preconditions, propagation=decided.propagation
+            )
+        except NotFound as error:
+            if not error.details.get("name"):
+                raise
+            raw, changed = b"{}", False
+        held = _held(live, raw)
+        if held is not None:
+            return self._wrote(effect, held)
+        self._written.deleted(live.kind, live.key, live.metadata.uid)
+        if changed:
+            self.ledger.deleted(effect, live)
+            self._tell(effect)
+        else:
+            self.ledger.unchanged(effect, None)
+        return None
+
+    async def _read(self, ref: Ref, *, secret: bool) -> AnyObject | None:
+        try:
+            live: AnyObject = ref.kind.decode(await self._engine.get(ref.kind, ref.key))
+        except NotFound:
+            return None
+        return _without_data(live) if secret else live
+
+    def _wrote(self, effect: Effect, answer: AnyObject) -> None:
+        if isinstance(effect, CreateOnce):
+            answer = _without_data(answer)
+        elif answer.metadata.deletion_timestamp is not None and not answer.metadata.finalizers and _last_hold(effect):
+            self._written.deleted(answer.kind, answer.key, answer.metadata.uid)
+        else:
+            self._written.wrote(answer)
+        self.ledger.wrote(effect, answer)
+        self._tell(effect)
+
+    def _tell(self, effect: Effect) -> None:
+        event = getattr(effect, "event", None)
+        if event is not None:
+            self._recorder.event(event.regarding or self.ledger.primary, event)
+
+
+class _Named(msgspec.Struct, gc=False):
+    kind: str = ""
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def _held(live: AnyObject, raw: bytes) -> AnyObject | None:
+    """The object that a delete answered with, if something still holds it."""
+    if _NAMED.decode(raw).kind != live.kind.kind:
+        return None
+    answer: AnyObject = live.kind.decode(raw)
+    return answer if answer.metadata.deletion_timestamp is not None else None
+
+
+def _last_hold(effect: Effect) -> bool:
+    return isinstance(effect, RemoveFinalizer)
+
+
+def _same_content(seen: AnyObject, answer: AnyObject) -> bool:
+    """Whether spec and status are those that were seen. The texts may differ: a cache writes them anew."""
+    if seen.metadata.generation:
+        sections: tuple[str, ...] = ("status",)
+        if seen.metadata.generation != answer.metadata.generation:
+            return False
+    else:
+        sections = ("spec", "status")
+    return all(_tree(seen, name) == _tree(answer, name) for name in sections)
+
+
+def _tree(obj: AnyObject, section: str) -> Any:
+    return msgspec.json.decode(obj.section(section) or b"null")
+
+
+def _filled(body: AnyObject, data: Mapping[str, bytes]) -> AnyObject:
+    encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+    filled: AnyObject = body.kind.object({**body.content(), "data": encoded})
+    return filled
+
+
+def _without_data(secret: AnyObject) -> AnyObject:
+    content = {name: value for name, value in secret.content().items() if name not in ("data", "stringData")}
+    bare: AnyObject = secret.kind.object(content)
+    return bare

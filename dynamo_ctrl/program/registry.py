@@ -1,0 +1,85 @@
+"""Programs that are installed: the entry point group `dynamo_ctrl.programs`.
+
+An entry names a program, or a factory without arguments that makes one. Each `load_programs` makes new ones: two managers in
+one process share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from dynamo_ctrl.program.definition import Definition, check, definitions
+from dynamo_ctrl.program.errors import DefinitionError, NotAProgram, UnknownProgram
+
+GROUP: Final = "dynamo_ctrl.programs"
+
+__all__ = ["GROUP", "Definition", "Loaded", "definitions", "installed", "load_programs"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A program and where it came from.
+
+    Attributes:
+        program: the program itself.
+        entry: the entry point's name.
+        distribution: name and version of the distribution that brought it, as `dynamo-ctrl 0.1.0`.
+    """
+
+    program: Any
+    entry: str
+    distribution: str
+
+    @property
+    def name(self) -> str:
+        """The program's own name."""
+        name: str = self.program.name
+        return name
+
+
+def installed() -> tuple[str, ...]:
+    """The entry points' names, sorted; nothing is imported."""
+    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+
+
+def load_programs(names: Iterable[str] | None = None) -> tuple[Loaded, ...]:
+    """Import and make the installed programs, or only those entry points that `names` lists (in that order).
+
+    Raises:
+        UnknownProgram: a name that nobody installed.
+        NotAProgram: an entry point that cannot be imported or that is no program.
+        DefinitionError: two distributions bring an entry point of one name.
+    """
+    entries: dict[str, EntryPoint] = {}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        if entry.name in entries and entries[entry.name] != entry:
+            both = f"{_distribution(entries[entry.name])} and {_distribution(entry)}"
+            raise DefinitionError(f"the program {entry.name!r} is brought by two distributions: {both}")
+        entries[entry.name] = entry
+    wanted = list(dict.fromkeys(names)) if names is not None else list(entries)
+    for name in wanted:
+        if name not in entries:
+            raise UnknownProgram(name, tuple(entries))
+    return tuple(_load(entries[name]) for name in wanted)
+
+
+def _load(entry: EntryPoint) -> Loaded:
+    where = f"entry point {entry.name!r} = {entry.value!r} of {_distribution(entry)}"
+    try:
+        found: Any = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise NotAProgram(where, "an importable object", f"{type(error).__name__}: {error}") from error
+    if callable(found):
+        try:
+            found = found()
+        except TypeError as error:
+            raise NotAProgram(where, "a factory without arguments", f"TypeError: {error}") from error
+    check(found, where)
+    return Loaded(program=found, entry=entry.name, distribution=_distribution(entry))
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unnamed distribution"

@@ -110,9 +110,19 @@ class Conflict(EngineError):
 
 
 class Expired(EngineError):
-    """410: the resourceVersion or the continue token is too old. `continue_token` may offer a way to go on."""
+    """410: the resourceVersion or the continue token is too old.
+
+    Attributes:
+        continue_token: a token that goes on with an inconsistent list, empty when the server offers none.
+    """
 
     default_code, default_reason = 410, "Expired"
+    continue_token: str = ""
+
+    def status(self) -> dict[str, Any]:
+        """The error as a `metav1.Status` object, with the token that it offers."""
+        status = super().status()
+        return {**status, "metadata": {"continue": self.continue_token}} if self.continue_token else status
 
 
 class TooLarge(EngineError):
@@ -143,6 +153,12 @@ class ServerError(EngineError):
     """500 and other server faults. A write may have happened."""
 
     default_code, default_reason, maybe_done = 500, "InternalError", True
+
+
+class MalformedAnswer(ServerError):
+    """What came is no HTTP, no JSON, or encoded as nobody asked for. A write may have happened."""
+
+    default_code, default_reason = 0, "MalformedAnswer"
 
 
 class Unavailable(EngineError):
@@ -211,4 +227,7 @@ def from_status(code: int, body: bytes | JsonMap, *, retry_after: float | None =
         cls = TooLargeResourceVersion
     if retry_after is None and details.get("retryAfterSeconds"):
         retry_after = float(details["retryAfterSeconds"])
-    return cls(message, code=real, reason=reason or None, details=details, retry_after=retry_after)
+    error = cls(message, code=real, reason=reason or None, details=details, retry_after=retry_after)
+    if isinstance(error, Expired):
+        error.continue_token = (status.get("metadata") or {}).get("continue") or ""
+    return error

@@ -147,8 +147,12 @@ class Engine(Protocol):
         *,
         preconditions: Preconditions | None = None,
         propagation: Propagation = "Background",
+        grace_seconds: int | None = None,
     ) -> bytes:
-        """Delete an object. Returns its last state if finalizers or dependants hold it, else a Status."""
+        """Delete an object. Returns its last state if finalizers, dependants or grace hold it, else that or a Status.
+
+        `grace_seconds` (0 for at once) takes the place of the grace that the object itself asks for; only Pods have one.
+        """
 
     async def discover(self, group: str, version: str) -> tuple[Resource, ...]:
         """The resources of one group version. Raises `NotFound` where the group version is not served."""

@@ -1,0 +1,107 @@
+"""What a patch, a status write and a scale write make of an object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dynamo_ctrl.engine.memory import failure
+from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Tree
+from dynamo_ctrl.objects.patch import Patch, PatchError, PatchTestFailed, apply_json, merge
+
+_GO_TYPES = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+
+
+def patched(tree: Tree, patch: Patch) -> Tree:
+    """The tree after the patch.
+
+    Raises:
+        BadRequest: not JSON, or of the wrong shape.
+        Conflict: a `test` did not hold.
+        Invalid: the patch does not apply.
+    """
+    try:
+        content = msgspec.json.decode(patch.body)
+    except msgspec.DecodeError as error:
+        raise failure.bad_request("invalid JSON patch") from error
+    if patch.type == "merge":
+        if not isinstance(content, dict):
+            raise _wrong_shape(content, "map[string]interface {}")
+        result = merge(tree, content)
+    else:
+        if not isinstance(content, list):
+            raise _wrong_shape(content, "[]handlers.jsonPatchOp")
+        try:
+            result = apply_json(tree, content)
+        except PatchTestFailed as error:
+            raise failure.test_failed() from error
+        except (PatchError, AttributeError) as error:
+            refusal = failure.test_failed() if patch.tests else failure.patch_refused()
+            raise refusal from error
+    if not isinstance(result, dict):
+        raise failure.patch_refused()
+    return result
+
+
+def _wrong_shape(content: Any, wanted: str) -> Exception:
+    found = "nil" if content is None else _GO_TYPES[type(content)]
+    return failure.bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}")
+
+
+def with_status(served: Served, old: Tree, sent: Tree) -> Tree:
+    """The object after a write of its status: for custom resources nothing else counts, for built-in ones metadata does."""
+    new = dict(old)
+    if not served.custom:
+        new["metadata"] = sent["metadata"]
+    if "status" in sent:
+        new["status"] = sent["status"]
+    else:
+        new.pop("status", None)
+    return new
+
+
+def without_status(new: Tree, old: Tree) -> None:
+    """Put the old status in place of the one that was sent."""
+    if "status" in old:
+        new["status"] = old["status"]
+    else:
+        new.pop("status", None)
+
+
+def scale_of(tree: Tree, paths: ScalePaths, served: Served) -> Tree:
+    """The `autoscaling/v1` Scale of an object."""
+    metadata = {
+        field: tree["metadata"][field]
+        for field in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+        if field in tree["metadata"]
+    }
+    replicas, selector = dig(tree, paths.replicas), dig(tree, paths.selector) if paths.selector else None
+    status: Tree = {"replicas": dig(tree, paths.status) or 0}
+    if isinstance(selector, dict):
+        selector = ",".join(f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items()))
+    if selector:
+        status["selector"] = selector
+    spec = {"replicas": replicas} if replicas else {}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def with_replicas(tree: Tree, paths: ScalePaths, replicas: int) -> Tree:
+    """The object after its scale was set."""
+    *parents, last = paths.replicas.split(".")
+    new = place = dict(tree)
+    for part in parents:
+        inner = dict(place.get(part) or {})
+        place[part] = inner
+        place = inner
+    place[last] = replicas
+    return new
+
+
+def dig(tree: Any, path: str) -> Any:
+    """The value at a dotted path, `None` when there is none."""
+    for part in path.split("."):
+        if not isinstance(tree, dict):
+            return None
+        tree = tree.get(part)
+    return tree

@@ -1,0 +1,145 @@
+"""What a client sends: read, brought into shape, and refused where it does not even make sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from dynamo_ctrl.engine.memory import failure, lifecycle
+from dynamo_ctrl.engine.memory.history import Filter
+from dynamo_ctrl.engine.memory.served import Served, Tree
+from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.selector import FieldSelector, InvalidSelector, LabelSelector
+
+_ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})
+_METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
+SCALE_VERSION: Final = "autoscaling/v1"
+
+
+def read(served: Served, version: str, body: bytes) -> Tree:
+    """The object in the body of a create or an update.
+
+    Raises:
+        BadRequest: not JSON, not an object, or an object of another kind.
+    """
+    try:
+        tree = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise failure.bad_request(
+            f"{_unrecognised(served)}: couldn't get version/kind; json parse error: {error}"
+        ) from error
+    if not isinstance(tree, dict):
+        raise failure.bad_request(
+            f"{_unrecognised(served)}: couldn't get version/kind; json parse error: not an object"
+        )
+    return check(served, version, tree)
+
+
+def check(served: Served, version: str, tree: Tree) -> Tree:
+    """The object with only the fields that its envelope has; its metadata is checked for types. Raises `BadRequest`."""
+    api_version, kind = tree.get("apiVersion"), tree.get("kind")
+    if served.custom:
+        _check_custom(served, version, tree)
+    elif (api_version or served.spoken(version)) != served.spoken(version) or (kind or served.kind) != served.kind:
+        raise failure.bad_request(
+            f'{kind} in version "{api_version}" cannot be handled as a {served.kind}: no kind "{kind}" is registered for '
+            f'version "{api_version}"'
+        )
+    metadata = lifecycle.read_metadata(tree, served)
+    rest = tree.items()
+    if served.sections:
+        rest = {name: value for name, value in tree.items() if name in served.sections and value is not None}.items()
+    content = {name: value for name, value in rest if name not in _ENVELOPE}
+    return {"apiVersion": served.api_version, "kind": served.kind, "metadata": metadata, **content}
+
+
+def _check_custom(served: Served, version: str, tree: Tree) -> None:
+    if not tree.get("kind"):
+        text = msgspec.json.encode(tree).decode()
+        raise failure.bad_request(f"{_unrecognised(served)}: Object 'Kind' is missing in '{text}'")
+    if not tree.get("apiVersion"):
+        text = msgspec.json.encode(tree).decode()
+        raise failure.bad_request(f"{_unrecognised(served)}: Object 'apiVersion' is missing in '{text}'")
+    if tree["apiVersion"] != served.spoken(version):
+        raise failure.bad_request(
+            f"the API version in the data ({tree['apiVersion']}) does not match the expected API version "
+            f"({served.spoken(version)})"
+        )
+    if tree["kind"] != served.kind:
+        name = (tree.get("metadata") or {}).get("name", "")
+        raise failure.wrong_kind(served, name, tree["kind"])
+
+
+def _unrecognised(served: Served) -> str:
+    return f"the object provided is unrecognized (must be of type {served.kind})"
+
+
+def read_scale(body: bytes) -> Tree:
+    """The Scale in the body of an update. Raises `BadRequest`."""
+    try:
+        tree = msgspec.json.decode(body)
+    except msgspec.DecodeError as error:
+        raise failure.bad_request(f"the object provided is unrecognized (must be of type Scale): {error}") from error
+    return check_scale(tree)
+
+
+def check_scale(tree: Any) -> Tree:
+    """The Scale with what it must have. Raises `BadRequest`."""
+    if not isinstance(tree, dict) or not isinstance(tree.get("metadata") or {}, dict):
+        raise failure.bad_request("the object provided is unrecognized (must be of type Scale)")
+    if tree.get("kind", "Scale") != "Scale" or tree.get("apiVersion", SCALE_VERSION) != SCALE_VERSION:
+        raise failure.bad_request(f"expected {SCALE_VERSION} Scale, got {tree.get('apiVersion')} {tree.get('kind')}")
+    spec = tree.get("spec") or {}
+    if not isinstance(spec, dict) or not isinstance(spec.get("replicas", 0), int):
+        raise failure.bad_request(
+            'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field '
+            "ScaleSpec.spec.replicas of type int32"
+        )
+    return {**tree, "metadata": tree.get("metadata") or {}, "spec": spec}
+
+
+def check_name_of(metadata: Mapping[str, Any], key: Key, served: Served) -> None:
+    """Refuse an object whose name or namespace is not that of the request. Raises `BadRequest`."""
+    name = metadata.get("name", "")
+    if not name:
+        raise failure.bad_request(
+            f"the name of the object ({key.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != key.name:
+        raise failure.bad_request(f"the name of the object ({name}) does not match the name on the URL ({key.name})")
+    check_namespace_of(served, metadata, key.namespace)
+
+
+def check_namespace_of(served: Served, metadata: Mapping[str, Any], namespace: str) -> None:
+    """Refuse an object whose namespace is not that of the request. Raises `BadRequest`."""
+    given = metadata.get("namespace", "")
+    if given and given != (namespace if served.namespaced else ""):
+        raise failure.bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+def parse_filter(served: Served, namespace: str, labels: str, fields: str) -> Filter:
+    """What a list or a watch selects. Raises `BadRequest`."""
+    try:
+        selector = Filter(
+            namespace if served.namespaced else "",
+            LabelSelector.parse(labels) if labels else LabelSelector(),
+            FieldSelector.parse(fields) if fields else FieldSelector(),
+        )
+    except InvalidSelector as error:
+        raise failure.bad_request(f"unable to parse requirement: {error}") from error
+    for path, _, _ in selector.fields.terms:
+        if path not in _METADATA_FIELDS and path not in served.selectable:
+            raise failure.bad_request(f"{failure.quote(path)} is not a known field selector: only "
+                                      '"metadata.name", "metadata.namespace"')  # fmt: skip
+    return selector
+
+
+def success(served: Served, name: str, uid: str) -> bytes:
+    """The Status that answers a delete that is complete."""
+    details = {"name": name, **({"group": served.group} if served.group else {}), "kind": served.plural, "uid": uid}
+    status = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+    return msgspec.json.encode(status)

@@ -1,1 +1,42 @@
-"""The kubernetes layer."""
+"""The `kubernetes` engine: the port of `dynamo_ctrl.engine` to a real API server.
+
+Importing this package is cheap: aiohttp and kubernetes_asyncio are imported when `factory` is entered, not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from dynamo_ctrl.engine.kubernetes.config import ConfigError
+
+if TYPE_CHECKING:
+    from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
+    from dynamo_ctrl.engine.registry import EngineConfig
+
+__all__ = ["ConfigError", "factory"]
+
+
+@asynccontextmanager
+async def factory(config: EngineConfig) -> AsyncIterator[KubernetesEngine]:
+    """A connection to the cluster that `config`, the environment or the Pod names; closed at the end of the block.
+
+    Raises:
+        ConfigError: no configuration, or one that cannot be used.
+    """
+    from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
+    from dynamo_ctrl.engine.kubernetes.locate import Locator
+
+    cluster = Locator(kubeconfig=config.kubeconfig, context=config.context, clock=config.clock).find()
+    engine = KubernetesEngine(
+        cluster,
+        user_agent=config.user_agent,
+        request_timeout=config.request_timeout,
+        clock=config.clock,
+        on_request=config.on_request,
+    )
+    try:
+        yield engine
+    finally:
+        await engine.close()

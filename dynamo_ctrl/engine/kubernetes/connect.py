@@ -1,0 +1,73 @@
+"""Opening a connection of the lean reader: directly, or through an HTTP proxy (CONNECT), with TLS or without."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import ssl
+from typing import Final
+
+from dynamo_ctrl.engine.errors import Unreachable
+from dynamo_ctrl.engine.kubernetes.config import Address
+from dynamo_ctrl.engine.kubernetes.connection import Broken, Connection
+from dynamo_ctrl.engine.kubernetes.response import ProtocolError
+
+CONNECT_TIMEOUT: Final = 10.0
+"""Seconds for name resolution, TCP, proxy and TLS together."""
+
+
+def proxy_headers(proxy: Address) -> dict[str, str]:
+    """What the proxy must be told about us."""
+    if not proxy.user:
+        return {}
+    return {"Proxy-Authorization": "Basic " + base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode()}
+
+
+async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str, proxy: Address | None) -> Connection:
+    """A connection to `server`, ready for a request. With a proxy and without TLS it leads to the proxy.
+
+    Raises:
+        Unreachable: nothing was sent to the server.
+    """
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            if proxy is None:
+                return await _open(server, tls, server_name)
+            connection = await _open(proxy, None, "")
+            return connection if tls is None else await _tunnel(connection, server, tls, server_name, proxy)
+    except TimeoutError as error:
+        raise Unreachable(f"{server}: no connection within {CONNECT_TIMEOUT:g} s") from error
+    except OSError as error:  # ssl.SSLError and name resolution are OSErrors
+        raise Unreachable(f"{server}: {error}") from error
+
+
+async def _open(address: Address, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    loop = asyncio.get_running_loop()
+    name = (server_name or address.host) if tls is not None else None
+    _, connection = await loop.create_connection(Connection, address.host, address.port, ssl=tls, server_hostname=name)
+    return connection
+
+
+async def _tunnel(
+    outer: Connection, server: Address, tls: ssl.SSLContext, server_name: str, proxy: Address
+) -> Connection:
+    try:
+        headers = {"Host": server.authority, **proxy_headers(proxy)}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        outer.send(f"CONNECT {server.authority} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"), bodyless=True)
+        head = await outer.head()
+        if not 200 <= head.status < 300:
+            raise Unreachable(f"{server}: the proxy {proxy} answered {head.status} to CONNECT")
+        inner = Connection()
+        loop = asyncio.get_running_loop()
+        transport = await loop.start_tls(outer.transport, inner, tls, server_hostname=server_name or server.host)
+        if transport is None:
+            raise Unreachable(f"{server}: the proxy {proxy} closed the tunnel")
+        inner.connection_made(transport)
+    except (Broken, ProtocolError) as error:
+        outer.abort()
+        raise Unreachable(f"{server}: the proxy {proxy} did not open a tunnel: {error}") from error
+    except BaseException:
+        outer.abort()
+        raise
+    return inner

@@ -1,0 +1,175 @@
+"""One connection of the lean reader: an `asyncio.Protocol` that sends a request and reads the response to it.
+
+Contract: one request at a time. Body spans go to a sink as they arrive, before anybody awaits them; a sink that cannot keep up
+calls `pause`. Every way in which a connection can break ends the response with `Broken`, which says whether anything
+of an answer had arrived. `abort` is immediate; `closed` is set once the transport is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, cast
+
+from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError, ResponseParser, Span
+
+MAX_UNREAD: Final = 1 << 20
+"""Bytes of a body that are kept before somebody takes it."""
+
+
+class Broken(Exception):
+    """The connection ended in the middle of an exchange.
+
+    Attributes:
+        answered: some of the answer had arrived.
+    """
+
+    def __init__(self, message: str, *, answered: bool) -> None:
+        self.answered = answered
+        super().__init__(message)
+
+
+class Connection(asyncio.Protocol):
+    """A connection that is open until `closed` is set."""
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop = loop
+        self.closed: asyncio.Future[None] = loop.create_future()
+        self.used = 0
+        self._transport: asyncio.Transport | None = None
+        self._parser: ResponseParser | None = None
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._early: list[memoryview] = []
+        self._early_size = 0
+        self._answered = False
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The transport is there. (`start_tls` does not call this; whoever uses it does.)"""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the answer."""
+        if self._parser is None or self._parser.complete:
+            self.abort()  # a server that talks out of turn, as one that says good-bye in a 408
+            return
+        self._answered = True
+        try:
+            self._parser.feed(data)
+        except Exception as error:  # noqa: BLE001  (no await here; whatever the sink raises belongs to the reader)
+            self._fail(error)
+        self._wake()
+
+    def eof_received(self) -> bool:
+        """The server sends no more; the transport closes itself."""
+        return False
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The end of the connection; and of the response, if that was how it was framed."""
+        if not self.closed.done():
+            self.closed.set_result(None)
+        parser = self._parser
+        if parser is not None and not parser.complete and self._error is None:
+            try:
+                parser.end()
+                if exc is not None:
+                    raise ProtocolError(str(exc) or type(exc).__name__)
+            except ProtocolError as error:
+                self._error = Broken(str(exc or error), answered=self._answered)
+        self._wake()
+
+    # What the reader calls.
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The transport underneath."""
+        assert self._transport is not None  # noqa: S101  (connect() hands out connections that are made)
+        return self._transport
+
+    @property
+    def usable(self) -> bool:
+        """Whether another request may be sent."""
+        parser = self._parser
+        free = parser is None or (parser.complete and parser.keep_alive)
+        return free and self._error is None and not self.closed.done() and not self.transport.is_closing()
+
+    def send(self, request: bytes, *, bodyless: bool = False) -> None:
+        """Send a request; its response replaces the one before."""
+        self._early, self._early_size, self._answered = [], 0, False
+        self._parser = ResponseParser(self._keep, bodyless=bodyless)
+        self.used += 1
+        self.transport.write(request)
+
+    async def head(self) -> Head:
+        """Status and headers. Raises `Broken` or `ProtocolError`."""
+        parser = self._parser
+        assert parser is not None  # noqa: S101  (a request was sent)
+        while parser.head is None:
+            await self._changed()
+        return parser.head
+
+    def take(self, span: Span) -> None:
+        """Have the body given to `span` from now on, what has arrived already first."""
+        assert self._parser is not None  # noqa: S101  (a request was sent)
+        self._parser.span = span
+        early, self._early, self._early_size = self._early, [], 0
+        for piece in early:
+            span(bytes(piece), 0, len(piece))
+        self.resume()
+
+    async def more(self) -> bool:
+        """Wait until the sink was given something more; false at the end of the body. Raises `Broken` or `ProtocolError`."""
+        parser = self._parser
+        assert parser is not None  # noqa: S101  (a request was sent)
+        if parser.complete and self._error is None:
+            return False
+        await self._changed()
+        return True
+
+    def pause(self) -> None:
+        """Read no more from the network for now."""
+        if not self.transport.is_closing():
+            self.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        if not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def abort(self) -> None:
+        """Drop the connection at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def fail(self, error: Exception) -> None:
+        """End whatever is being read with `error`, and drop the connection."""
+        self._fail(error)
+        self._wake()
+
+    def _fail(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+        self.abort()
+
+    def _keep(self, data: bytes, start: int, stop: int) -> None:
+        self._early.append(memoryview(data)[start:stop])
+        self._early_size += stop - start
+        if self._early_size > MAX_UNREAD:
+            self.pause()
+
+    async def _changed(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._waiter = self._loop.create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        if self._error is not None:
+            raise self._error
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -20,12 +20,14 @@ class Answer:
         terminal: trying again cannot help; only an event brings the key back.
         conflict: somebody else wrote first; the key comes back soon and nothing is reported.
         requeue_after: seconds until the next run without an event; 0 means progress, run again at once.
+        panic: the error is an exception that nobody planned for; it is told with its stack and counted as a panic too.
     """
 
     error: Exception | None = None
     terminal: bool = False
     conflict: bool = False
     requeue_after: float | None = None
+    panic: bool = False
 
 
 DONE = Answer()

@@ -1,0 +1,50 @@
+"""What can go wrong with a manager itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class ManagerError(Exception):
+    """Something that the user of a manager did, or that keeps it from starting or stopping."""
+
+
+class AlreadyStarted(ManagerError):
+    """Asked of a manager that runs (or ran) what can only be done before."""
+
+
+class Stopping(ManagerError):
+    """Something was added to a manager that stops or has stopped."""
+
+
+class StopOverrun(ManagerError):
+    """Tasks that did not end within the stop budget.
+
+    Attributes:
+        hanging: for each of them its name and where it hangs.
+    """
+
+    def __init__(self, budget: float, hanging: Sequence[str]) -> None:
+        self.hanging = tuple(hanging)
+        super().__init__(f"not everything ended within the stop budget of {budget:g} s:\n" + "\n".join(self.hanging))
+
+
+class CannotListen(ManagerError):
+    """An address that a server of the manager cannot listen on."""
+
+    def __init__(self, what: str, address: str, cause: str) -> None:
+        super().__init__(f"{what}: cannot listen on {address}: {cause}")
+
+
+class InvalidOption(ManagerError):
+    """An option that does not exist or that breaks a rule.
+
+    Attributes:
+        field: the option's name.
+        rule: what it has to fulfil.
+    """
+
+    def __init__(self, field: str, rule: str) -> None:
+        self.field = field
+        self.rule = rule
+        super().__init__(f"{field}: {rule}")

@@ -1,15 +1,33 @@
-"""`Index`: a declared way to find objects of one kind by a value that a function takes from them."""
+"""`Index`: a declared way to find objects of one kind by a value that a function takes from them; and how it is kept.
+
+An `IndexTable` remembers the values under which it filed an object, so that it never asks the function about an old object
+again: an extractor that changes its mind, or fails, cannot leave an entry behind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 
+logger = logging.getLogger(__name__)
+
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
+
+Where: TypeAlias = tuple[str, str]
+"""Namespace and name as a plain tuple: equal to the `Key`, cheaper to make, and invisible to the garbage collector."""
+
+_NOTHING: Mapping[Where, Any] = {}
+
+
+def where(obj: Object[Any, Any]) -> Where:
+    """Namespace and name of `obj`."""
+    metadata = obj.metadata
+    return metadata.namespace, metadata.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +47,120 @@ class Index(Generic[O]):
 
     def __repr__(self) -> str:
         return f"Index({self.name} of {self.kind})"
+
+
+class Buckets(Generic[O]):
+    """From a value to the objects filed under it. A bucket of one is the object itself, which saves its dictionary.
+
+    Attributes:
+        size: how many entries there are, over all values.
+    """
+
+    __slots__ = ("_buckets", "size")
+
+    def __init__(self) -> None:
+        self._buckets: dict[str, Any] = {}
+        self.size = 0
+
+    def __len__(self) -> int:
+        return len(self._buckets)
+
+    def values(self) -> Iterable[str]:
+        """The values that something is filed under."""
+        return self._buckets.keys()
+
+    def put(self, value: str, at: Where, obj: O) -> None:
+        """File `obj`, the object at `at`, under `value`; in the place of an older state of it."""
+        found = self._buckets.get(value)
+        if found is None:
+            self._buckets[value] = obj
+            self.size += 1
+        elif type(found) is dict:
+            before = len(found)
+            found[at] = obj
+            self.size += len(found) - before
+        elif where(found) == at:
+            self._buckets[value] = obj
+        else:
+            self._buckets[value] = {where(found): found, at: obj}
+            self.size += 1
+
+    def drop(self, value: str, at: Where) -> None:
+        """Forget the object at `at` under `value`; nothing happens if it is not there."""
+        found = self._buckets.get(value)
+        if type(found) is dict:
+            if found.pop(at, None) is not None:
+                self.size -= 1
+                if len(found) == 1:
+                    (self._buckets[value],) = found.values()
+        elif found is not None and where(found) == at:
+            del self._buckets[value]
+            self.size -= 1
+
+    def count(self, value: str) -> int:
+        """How many objects are filed under `value`."""
+        found = self._buckets.get(value)
+        return 0 if found is None else len(found) if type(found) is dict else 1
+
+    def bucket(self, value: str) -> Mapping[Where, O]:
+        """The objects filed under `value`, to be read at once and not kept."""
+        found = self._buckets.get(value)
+        return _NOTHING if found is None else found if type(found) is dict else {where(found): found}
+
+    def ordered(self, value: str) -> list[O]:
+        """The objects filed under `value`, in the order of their keys."""
+        found = self._buckets.get(value)
+        if found is None:
+            return []
+        if type(found) is dict:
+            return [found[at] for at in sorted(found)]
+        return [found]
+
+
+class IndexTable(Generic[O]):
+    """One declared index over one body of objects.
+
+    Attributes:
+        index: what is kept.
+        buckets: the objects by value.
+        failures: how often the extractor raised.
+    """
+
+    __slots__ = ("_values", "buckets", "failures", "index")
+
+    def __init__(self, index: Index[O]) -> None:
+        self.index = index
+        self.buckets: Buckets[O] = Buckets()
+        self.failures = 0
+        self._values: dict[Where, tuple[str, ...]] = {}
+
+    def put(self, at: Where, obj: O) -> None:
+        """File a new state of the object at `at`, and take its old values away."""
+        new = self._extract(obj)
+        old = self._values.get(at, ())
+        for value in old:
+            if value not in new:
+                self.buckets.drop(value, at)
+        for value in new:
+            self.buckets.put(value, at, obj)
+        if new:
+            self._values[at] = new
+        elif old:
+            del self._values[at]
+
+    def remove(self, at: Where) -> None:
+        """Forget the object at `at`."""
+        for value in self._values.pop(at, ()):
+            self.buckets.drop(value, at)
+
+    def _extract(self, obj: O) -> tuple[str, ...]:
+        try:
+            values = self.index.values(obj)
+            if isinstance(values, str):
+                raise TypeError(f"the values must be an iterable of strings, not the string {values!r}")
+            return tuple(dict.fromkeys(values))
+        except Exception:  # the extractor is foreign code, and one bad object must not stop the watch
+            self.failures += 1
+            if self.failures == 1:
+                logger.warning("%r failed on %r; it is indexed under no value", self.index, obj, exc_info=True)
+            return ()

@@ -12,9 +12,11 @@ Contract:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from dynamo_ctrl.cache.index import Index
+from dynamo_ctrl.cache.informer import Informer, SharedInformer
+from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
@@ -51,3 +53,95 @@ class View(Protocol):
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the cluster has that API. Never raises."""
+
+
+SELECTORS: Final = 1_000
+"""How many parsed selectors a view remembers; then it begins anew."""
+
+
+class CachedView:
+    """The `View` of informers. It lives as long as their handles.
+
+    Args:
+        informers: one for each kind that may be read.
+    """
+
+    def __init__(self, informers: Mapping[Kind[Any], Informer[Any]]) -> None:
+        self._informers = dict(informers)
+        self._shared = {kind: informer.shared for kind, informer in informers.items()}
+        self._selectors: dict[object, LabelSelector] = {}
+
+    def get(self, kind: Kind[O], key: Key | str) -> O | None:
+        """The object with that key, or `None`. Raises `SourceUnavailable`."""
+        shared = self._shared.get(kind)
+        if shared is None or not shared.readable:
+            self._unreadable(kind)
+            return None
+        at = key if isinstance(key, tuple) else Key.parse(key)
+        found: O | None = shared.overlay.get(at)
+        if found is None:
+            self._check(shared, at[0])
+        return found
+
+    def list(
+        self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
+    ) -> Sequence[O]:
+        """The objects of one namespace (empty: all) that match. Raises `SourceUnavailable`, `InvalidSelector`."""
+        shared = self._shared.get(kind)
+        if shared is None or not shared.readable:
+            self._unreadable(kind)
+            return ()
+        if namespace:
+            self._check(shared, namespace)
+        if not selector:
+            return shared.overlay.list(namespace)
+        return shared.overlay.select(self._selector(selector), namespace)
+
+    def by_index(self, index: Index[O], value: str) -> Sequence[O]:
+        """The objects that have `value` in `index`. Raises `SourceUnavailable`."""
+        shared = self._shared.get(index.kind)
+        if shared is None or not shared.readable:
+            self._unreadable(index.kind)
+            return ()
+        try:
+            return shared.overlay.by_index(index.name, value)
+        except KeyError:
+            raise SourceUnavailable(
+                index.kind, f"no index is called {index.name!r}; declare it with indexing()"
+            ) from None
+
+    def owned(self, kind: Kind[O], owner: Object[Any, Any]) -> Sequence[O]:
+        """The objects of `kind` whose controller reference carries the uid of `owner`. Raises `SourceUnavailable`."""
+        shared = self._shared.get(kind)
+        if shared is None or not shared.readable:
+            self._unreadable(kind)
+            return ()
+        return shared.overlay.owned(owner.metadata.uid)
+
+    def serves(self, kind: Kind[Any]) -> bool:
+        """Whether the cluster has that API, as far as the informers know; `False` for a kind that was not declared."""
+        shared = self._shared.get(kind)
+        return shared is not None and (shared.readable or shared.state.phase is Phase.FORBIDDEN)
+
+    def _selector(self, selector: Mapping[str, str] | str | LabelSelector) -> LabelSelector:
+        if isinstance(selector, LabelSelector):
+            return selector
+        text = selector if isinstance(selector, str) else tuple(selector.items())
+        known = self._selectors.get(text)
+        if known is None:
+            if len(self._selectors) >= SELECTORS:
+                self._selectors.clear()
+            known = self._selectors[text] = LabelSelector.of(selector)
+        return known
+
+    def _unreadable(self, kind: Kind[Any]) -> None:
+        informer = self._informers.get(kind)
+        if informer is None:
+            raise SourceUnavailable(kind, "it is neither watched nor read; declare it with reading()")
+        if not (informer.optional and informer.state.phase is Phase.ABSENT):
+            raise SourceUnavailable(kind, informer.state.reason)
+
+    def _check(self, shared: SharedInformer[Any], namespace: str) -> None:
+        store = shared.overlay.store
+        if store.scope(namespace) is None:
+            raise SourceUnavailable(shared.kind, f"the cache does not follow namespace {namespace!r}")

@@ -1,0 +1,98 @@
+"""`SourceState`: whether a kind can be read, and if not, why and what mends it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from dynamo_ctrl.engine.errors import Unauthorized
+from dynamo_ctrl.objects.kind import Kind
+
+
+class Phase(StrEnum):
+    """The states of a source."""
+
+    SYNCING = "syncing"
+    """The first list is under way, or has failed and will be tried again."""
+    LIVE = "live"
+    """The content is complete and followed."""
+    STALE = "stale"
+    """The content was complete once, and cannot be followed just now."""
+    ABSENT = "absent"
+    """The cluster does not serve that API."""
+    FORBIDDEN = "forbidden"
+    """The right to list or watch is missing."""
+    STOPPED = "stopped"
+    """Nobody follows it any more."""
+
+
+_WORST_FIRST = (Phase.STOPPED, Phase.FORBIDDEN, Phase.ABSENT, Phase.SYNCING, Phase.STALE, Phase.LIVE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceState:
+    """A phase, and in words why it is so and what mends it (empty while live)."""
+
+    phase: Phase
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.phase}: {self.reason}" if self.reason else str(self.phase)
+
+
+LIVE = SourceState(Phase.LIVE)
+
+
+def worst(states: Iterable[SourceState]) -> SourceState:
+    """The state of a whole whose parts are in `states`. Reasons of the same phase are joined."""
+    states = tuple(states)
+    phase = next(phase for phase in _WORST_FIRST if any(state.phase is phase for state in states))
+    reasons = dict.fromkeys(state.reason for state in states if state.phase is phase and state.reason)
+    return SourceState(phase, "; ".join(reasons))
+
+
+def syncing(kind: Kind[Any], error: Exception | None = None) -> SourceState:
+    """Not complete yet, perhaps because of `error`."""
+    if error is None:
+        return SourceState(Phase.SYNCING, f"the first list of {kind} is under way")
+    return SourceState(Phase.SYNCING, f"the first list of {kind} failed and will be tried again: {_why(error)}")
+
+
+def stale(kind: Kind[Any], error: Exception) -> SourceState:
+    """Complete once, not followed now because of `error`."""
+    return SourceState(Phase.STALE, f"{kind} cannot be followed and will be tried again: {_why(error)}")
+
+
+def absent(kind: Kind[Any]) -> SourceState:
+    """The API is not served."""
+    where = f"{kind.api_version} {kind.plural}"
+    return SourceState(
+        Phase.ABSENT,
+        f"the cluster does not serve {where}; install its CustomResourceDefinition (kubectl apply -f ...), "
+        "it is picked up without a restart",
+    )
+
+
+def forbidden(kind: Kind[Any], namespace: str, error: Exception) -> SourceState:
+    """The right to follow `kind` is missing; the reason carries the rule that grants it as YAML."""
+    role = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
+    return SourceState(Phase.FORBIDDEN, f"{_why(error)}; add this rule to {role} of this user:\n{rule(kind)}")
+
+
+def rule(kind: Kind[Any], verbs: Iterable[str] = ("get", "list", "watch")) -> str:
+    """The RBAC rule that lets somebody follow `kind`, as YAML."""
+    quoted = ", ".join(f'"{verb}"' for verb in verbs)
+    return f'- apiGroups: ["{kind.group}"]\n  resources: ["{kind.plural}"]\n  verbs: [{quoted}]'
+
+
+def stopped(kind: Kind[Any]) -> SourceState:
+    """Closed."""
+    return SourceState(Phase.STOPPED, f"the informer of {kind} was stopped")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, Unauthorized):
+        return f"the server does not accept the credentials ({error})"
+    return str(error) or type(error).__name__

@@ -140,7 +140,6 @@ def _infrastructure(infra: Infrastructure) -> Iterator[tuple[str, str]]:
 
 def _is_url(text: str) -> bool:
     try:
-        parts = urlsplit(text)
-        return bool(parts.scheme and parts.netloc) and parts.port != 0
+        return urlsplit(text).port != 0 and not any(letter.isspace() for letter in text)
     except ValueError:
         return False

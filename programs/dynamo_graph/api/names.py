@@ -58,6 +58,7 @@ class Annotation:
     LAST_APPLIED_GENERATION: Final = "nvidia.com/last-applied-generation"
     TOPOLOGY_LABEL_KEY: Final = "nvidia.com/topology-label-key"
     TOPOLOGY_CLUSTER_TOPOLOGY: Final = "nvidia.com/topology-cluster-topology-name"
+    BASE_MODEL: Final = "nvidia.com/dynamo-base-model"
     ISTIO_INJECT: Final = "sidecar.istio.io/inject"
 
 

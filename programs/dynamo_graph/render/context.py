@@ -1,0 +1,107 @@
+"""What the rendering of one Pod depends on, gathered once: the component, where it runs, and the operator's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dynamo_ctrl.objects.frozen import JsonMap
+from dynamo_graph.api.component_deployment import ComponentDeploymentSpec, DynamoComponentDeployment
+from dynamo_graph.api.config import OperatorConfig
+from dynamo_graph.api.names import Account, Label
+from dynamo_graph.api.predicates import dynamo_namespace
+from dynamo_graph.render import template
+from dynamo_graph.render.discovery import Discovery, discovery
+from dynamo_graph.render.pull_secrets import PullSecrets
+from dynamo_graph.render.runtime_version import RuntimeVersion, resolve
+
+
+@dataclass(frozen=True, kw_only=True)
+class Surroundings:
+    """What a component deployment finds around it.
+
+    Attributes:
+        config: the operator's configuration.
+        secrets: the pull secrets of its namespace, by registry.
+        account: the account of Pods that name none (`discovery.fallback_account`).
+    """
+
+    config: OperatorConfig = field(default_factory=OperatorConfig)
+    secrets: PullSecrets = field(default_factory=PullSecrets)
+    account: str = Account.DEFAULT
+
+
+@dataclass(frozen=True, kw_only=True)
+class PodContext:
+    """One component deployment, read for rendering.
+
+    Attributes:
+        component: its spec.
+        name: its name.
+        namespace: its Kubernetes namespace.
+        graph: the name of the graph that owns it, empty without one.
+        dynamo_namespace: where its runtimes register, without a worker's suffix.
+        labels: its own labels.
+        annotations: its own annotations.
+        around: what it finds around it.
+    """
+
+    component: ComponentDeploymentSpec
+    name: str
+    namespace: str
+    graph: str
+    dynamo_namespace: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    around: Surroundings
+
+    @classmethod
+    def of(cls, deployment: DynamoComponentDeployment, around: Surroundings) -> PodContext:
+        """The context of a component deployment. A deployment without a graph stands for one of its own name."""
+        metadata, component, graph = deployment.metadata, deployment.spec, deployment.graph_name
+        computed = dynamo_namespace(component, graph=graph or metadata.name, namespace=metadata.namespace)
+        return cls(
+            component=component,
+            name=metadata.name,
+            namespace=metadata.namespace,
+            graph=graph,
+            dynamo_namespace=metadata.labels.get(Label.NAMESPACE) or computed,
+            labels=metadata.labels,
+            annotations=metadata.annotations,
+            around=around,
+        )
+
+    @property
+    def config(self) -> OperatorConfig:
+        """The operator's configuration."""
+        return self.around.config
+
+    @property
+    def parent(self) -> str:
+        """The name that Pods are told as that of their graph."""
+        return self.graph or self.name
+
+    @property
+    def template(self) -> JsonMap:
+        """The user's Pod template, with what it inherited."""
+        return self.component.pod_template or {}
+
+    @property
+    def main(self) -> JsonMap:
+        """The user's container `main`."""
+        return template.main_container(self.template)
+
+    @property
+    def discovery(self) -> Discovery:
+        """Backend and mode of discovery. Raises `RenderError`."""
+        return discovery(template.annotations_of(self.template), self.config)
+
+    @property
+    def version(self) -> RuntimeVersion | None:
+        """The version of the runtime in `main`. Raises `RenderError`."""
+        return resolve(self.main.get("image") or "", self.component.runtime_version_override)
+
+    @property
+    def worker_suffix(self) -> str:
+        """The generation that a worker belongs to, from the label of its Pods."""
+        return template.labels_of(self.template).get(Label.WORKER_HASH, "") if self.component.is_worker else ""

@@ -1,0 +1,42 @@
+"""Labels and annotations of the Pods of a component deployment (G 1.8, 1.9, 3.9.2)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dynamo_graph.api.names import Annotation, Label
+from dynamo_graph.render import template
+from dynamo_graph.render.context import PodContext
+from dynamo_graph.render.model_service import model_hash
+
+_TOPOLOGY: Final = (Annotation.TOPOLOGY_LABEL_KEY, Annotation.TOPOLOGY_CLUSTER_TOPOLOGY)
+
+
+def system_labels(context: PodContext) -> dict[str, str]:
+    """Labels that say which component this is."""
+    labels = {Label.COMPONENT: context.component.name, Label.NAMESPACE: context.dynamo_namespace}
+    if context.graph:
+        labels[Label.GRAPH] = context.graph
+    if context.component.type:
+        labels[Label.COMPONENT_TYPE] = context.component.type
+    return labels
+
+
+def pod_labels(context: PodContext) -> dict[str, str]:
+    """All labels of the Pods. Those of the system win."""
+    own = template.labels_of(context.template)
+    labels = {**context.labels, **own, **system_labels(context), **context.discovery.labels}
+    if template.annotations_of(context.template).get(Annotation.ENABLE_METRICS) != "false":
+        labels[Label.METRICS_ENABLED] = "true"
+    if context.component.model_ref is not None:
+        labels[Label.BASE_MODEL_HASH] = model_hash(context.component.model_ref.name)
+    return {**labels, Label.SELECTOR: context.name}
+
+
+def pod_annotations(context: PodContext) -> dict[str, str]:
+    """All annotations of the Pods. Those of topology belong to the operator: only the deployment's own count."""
+    hidden = {Annotation.ORIGIN_VERSION, *_TOPOLOGY}
+    own = {key: value for key, value in template.annotations_of(context.template).items() if key not in hidden}
+    if context.component.model_ref is not None:
+        own.setdefault(Annotation.BASE_MODEL, context.component.model_ref.name)
+    return {**own, **{key: context.annotations[key] for key in _TOPOLOGY if key in context.annotations}}

@@ -237,7 +237,7 @@ def _scale(effect: Scale, view: Lookup) -> Outcome:
     live = view.get(effect.kind, effect.key)
     if live is None or (live.content().get("spec") or {}).get("replicas") == effect.replicas:
         return Unchanged(live)
-    patch = Change.merge({"metadata": {"uid": live.metadata.uid}, "spec": {"replicas": effect.replicas}})
+    patch = bound_patch(live, [{"op": "add", "path": "/spec/replicas", "value": effect.replicas}], "uid")
     return Update(live, patch, ("spec.replicas",), subresource="scale")
 
 

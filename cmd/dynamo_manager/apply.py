@@ -82,7 +82,8 @@ class Applier:
             if 400 <= error.code < 500:
                 raise UsageError(f"{manifest}: {error.message}") from error
             raise
-        return kind.decode(answer)
+        applied: AnyObject = kind.decode(answer)
+        return applied
 
     async def _kind(self, manifest: Manifest) -> Kind[Any]:
         known = self._known.get((manifest.api_version, manifest.kind))

@@ -55,7 +55,7 @@ def _documents(path: Path) -> Iterator[Manifest]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     try:
-        documents = list(yaml.load_all(text, Loader=_Loader))  # noqa: S506  (a SafeLoader, see below)
+        documents = list(yaml.load_all(text, Loader=_Loader))
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
     for number, document in enumerate(documents):

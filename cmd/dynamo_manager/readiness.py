@@ -1,7 +1,7 @@
 """When an object counts as ready, and what to say while it is not.
 
-The rule reads nothing but the object: a deletion timestamp means "not ready"; a status that has not seen the current generation means
-"not ready"; then the `Ready` condition decides, else `Available`; an object that has neither is ready as soon as it exists.
+The rule reads nothing but the object. A deletion timestamp means "not ready", and so does a status that has not seen the current
+generation; then the `Ready` condition decides, else `Available`; an object that has neither is ready as soon as it exists.
 """
 
 from __future__ import annotations

@@ -78,6 +78,8 @@ class ReplicaSetStatus(Struct, frozen=True, gc=False, rename="camel"):
     fully_labeled_replicas: int = 0
     ready_replicas: int = 0
     available_replicas: int = 0
+    terminating_replicas: int | None = None
+    conditions: tuple[BuiltinCondition, ...] = ()
 
 
 class ReplicaSet(Object[ReplicaSetSpec, ReplicaSetStatus]):

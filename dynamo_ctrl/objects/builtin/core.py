@@ -54,6 +54,8 @@ class Terminated(Struct, frozen=True, gc=False, rename="camel"):
     exit_code: int
     reason: str = ""
     message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
 
 
 class Waiting(Struct, frozen=True, gc=False, rename="camel"):
@@ -95,6 +97,8 @@ class BuiltinCondition(Struct, frozen=True, gc=False, rename="camel"):
     reason: str = ""
     message: str = ""
     last_transition_time: datetime | None = None
+    last_update_time: datetime | None = None
+    """Deployments only."""
 
 
 class PodStatus(Struct, frozen=True, gc=False, rename="camel"):

@@ -47,6 +47,8 @@ from dynamo_ctrl.objects.patch import Patch
 WINDOW: Final = 10_000
 """Changes of each resource that watches and old lists can still see."""
 
+CLOSING: Final = "create not allowed while custom resource definition is terminating"
+
 GENERATED_NAME_ATTEMPTS: Final = 8
 """How many names are tried for one `generateName`."""
 
@@ -136,6 +138,8 @@ class Core:
         errors = lifecycle.metadata_errors(metadata, served) + strategy.validate(tree, None)
         if errors:
             raise failure.invalid(served, metadata.get("name", ""), errors)
+        if table.closing:
+            raise failure.forbidden(served, metadata["name"], CLOSING)
         existing = table.get(Key(namespace, metadata["name"]))
         if existing is not None:
             terminating = existing.metadata.deletion_timestamp is not None
@@ -268,7 +272,8 @@ class Core:
         if tree == before:
             return old.raw
         errors = lifecycle.update_errors(metadata, before["metadata"]) + lifecycle.metadata_errors(metadata, served)
-        errors += strategy.validate(tree, before)
+        validate = strategy.validate_status if status else None
+        errors += validate(tree, before) if validate else strategy.validate(tree, before)
         if errors:
             raise failure.invalid(served, old.key.name, errors)
         if lifecycle.is_finished(metadata) and not strategy.held(tree):

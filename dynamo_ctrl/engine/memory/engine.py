@@ -118,8 +118,6 @@ class MemoryEngine:
             if events:
                 last = now
                 continue
-            if feed.closed:
-                break
             moments = [moment for moment in (feed.due, last + idle if idle > 0 else None) if moment is not None]
             if idle > 0 and now >= last + idle:
                 raise Unanswered(f"watch: no event within {idle:g} s")

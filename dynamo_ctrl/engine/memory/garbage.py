@@ -182,7 +182,7 @@ class Collector:
         metadata.pop("finalizers")
         if kept:
             metadata["finalizers"] = kept
-        if lifecycle.is_finished(metadata) and not table.served.strategy.held(tree):
+        if lifecycle.is_finished(metadata) and not table.served.stored.held(tree):
             self._store.remove(table, revision)
         else:
             self._store.write(table, tree, revision)

@@ -22,7 +22,7 @@ from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.port import WatchEvent
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.metadata import Metadata
-from dynamo_ctrl.objects.selector import FieldSelector, LabelSelector
+from dynamo_ctrl.objects.selector import EVERYTHING, FieldSelector, LabelSelector
 
 BOOKMARK_EVERY: Final = 60.0
 """Seconds between two bookmarks of one watch."""
@@ -32,6 +32,9 @@ LAST_BOOKMARK: Final = 2.0
 
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _PLAIN: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
+
+
+_EVERY_FIELD: Final = FieldSelector()
 
 
 class Revision:
@@ -84,8 +87,8 @@ class Filter:
     """Which objects a list or a watch is about. `namespace` empty for all."""
 
     namespace: str = ""
-    labels: LabelSelector = LabelSelector()
-    fields: FieldSelector = FieldSelector()
+    labels: LabelSelector = EVERYTHING
+    fields: FieldSelector = _EVERY_FIELD
 
     @property
     def selects(self) -> bool:

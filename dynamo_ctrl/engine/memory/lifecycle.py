@@ -52,7 +52,7 @@ def read_metadata(tree: Tree, served: Served) -> Tree:
     for field in ("ownerReferences", "finalizers"):
         if not isinstance(sent.get(field), list | None):
             raise _unreadable(served, sent[field], f"ObjectMeta.{field} of type []string")
-    metadata = {field: sent[field] for field in _KNOWN if sent.get(field) not in (None, "", {}, [])}
+    metadata = known_metadata(sent)
     owners = metadata.get("ownerReferences")
     if owners:
         if not all(isinstance(owner, dict) for owner in owners):
@@ -62,6 +62,11 @@ def read_metadata(tree: Tree, served: Served) -> Tree:
         ]
     tree["metadata"] = metadata
     return metadata
+
+
+def known_metadata(sent: Tree) -> Tree:
+    """What metadata has, of what was sent: no unknown fields, no empty ones."""
+    return {field: sent[field] for field in _KNOWN if sent.get(field) not in (None, "", {}, [])}
 
 
 def _check_strings(served: Served, content: Any, field: str) -> None:
@@ -87,7 +92,9 @@ def _json_type(value: Any) -> str:
         return "bool"
     if isinstance(value, int | float):
         return "number"
-    return {dict: "object", list: "array"}.get(type(value), "string")
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "string"
 
 
 def generated_name(base: str, random_: random.Random) -> str:
@@ -124,10 +131,12 @@ def carry_over(metadata: Tree, old: Tree) -> None:
 
 def mark_deleted(metadata: Tree, now: datetime, grace: int) -> None:
     """Begin the deletion of an object; a second time shortens the grace period and leaves the rest alone."""
-    old_grace = metadata.get("deletionGracePeriodSeconds")
-    if "deletionTimestamp" in metadata and old_grace is not None and old_grace <= grace:
-        return
-    if "deletionTimestamp" not in metadata and metadata.get("generation"):
+    if "deletionTimestamp" in metadata:
+        old_grace = metadata.get("deletionGracePeriodSeconds", 0)
+        if old_grace <= grace:
+            return
+        now = datetime.fromisoformat(metadata["deletionTimestamp"]) - timedelta(seconds=old_grace)
+    elif metadata.get("generation"):
         metadata["generation"] += 1
     metadata["deletionTimestamp"] = rfc3339(now + timedelta(seconds=grace))
     metadata["deletionGracePeriodSeconds"] = grace
@@ -163,9 +172,11 @@ def _owner_errors(owners: list[Tree]) -> list[FieldError]:
         path = f"metadata.ownerReferences[{index}]"
         if not owner.get("apiVersion"):
             errors.append(invalid_value(f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty"))
-        for field in ("kind", "name", "uid"):
-            if not owner.get(field):
-                errors.append(required(f"{path}.{field}", "must not be empty"))
+        errors += [
+            required(f"{path}.{field}", "must not be empty")
+            for field in ("kind", "name", "uid")
+            if not owner.get(field)
+        ]
     controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
     if len(controllers) > 1:
         first, second = controllers[:2]
@@ -205,7 +216,9 @@ def update_errors(metadata: Tree, old: Tree) -> list[FieldError]:
                     f"[]string{{{listed}}}",
                 )
             )
-    for field in ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
-        if metadata.get(field) != old.get(field):
-            errors.append(invalid_value(f"metadata.{field}", metadata.get(field), "field is immutable"))
+    errors += [
+        invalid_value(f"metadata.{field}", metadata.get(field), "field is immutable")
+        for field in ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+        if metadata.get(field) != old.get(field)
+    ]
     return errors

@@ -6,6 +6,7 @@ is gone (objects with finalizers, and Pods in their grace, hold it).
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Final
 
 from dynamo_ctrl.engine.memory import failure, lifecycle
@@ -13,6 +14,7 @@ from dynamo_ctrl.engine.memory.history import Revision
 from dynamo_ctrl.engine.memory.served import Served, Strategy, Tree
 from dynamo_ctrl.engine.memory.store import Store
 from dynamo_ctrl.engine.memory.table import Table
+from dynamo_ctrl.objects.conditions import rfc3339
 from dynamo_ctrl.objects.key import Key
 
 FINALIZER: Final = "kubernetes"
@@ -39,7 +41,8 @@ def _keep(new: Tree, old: Tree) -> None:
     new["spec"] = old.get("spec", {})
 
 
-def _end(tree: Tree) -> None:
+def _end(tree: Tree, now: datetime) -> None:
+    tree["metadata"].setdefault("deletionTimestamp", rfc3339(now))
     tree["status"] = {**tree.get("status", {}), "phase": "Terminating"}
 
 
@@ -83,25 +86,21 @@ class Namespaces:
     def _end(self, name: str) -> None:
         left = False
         for table in self._store.catalogue:
-            if table.served.namespaced:
-                for revision in table.inside(name):
-                    if revision.metadata.deletion_timestamp is None:
-                        left |= self._store.delete(table, revision, "Background") is not None
-                    else:
-                        left = True
-        table, revision = self._find(name)
-        if left or table is None or revision is None:
-            return
-        tree = revision.tree()
-        tree["spec"] = {}
-        if lifecycle.is_finished(tree["metadata"]):
-            self._store.remove(table, revision)
-        elif _held(revision.tree()):
-            self._store.write(table, tree, revision)
+            for content in table.inside(name) if table.served.namespaced else ():
+                ending = content.metadata.deletion_timestamp is not None
+                left |= ending or self._store.delete(table, content, "Background") is not None
+        namespaces = self._store.catalogue.get("", "namespaces")
+        namespace = namespaces.get(Key("", name)) if namespaces else None
+        if not left and namespaces is not None and namespace is not None:
+            self._finalize(namespaces, namespace)
 
-    def _find(self, name: str) -> tuple[Table | None, Revision | None]:
-        table = self._store.catalogue.get("", "namespaces")
-        return table, table.get(Key("", name)) if table else None
+    def _finalize(self, namespaces: Table, namespace: Revision) -> None:
+        tree = namespace.tree()
+        if lifecycle.is_finished(tree["metadata"]):
+            self._store.remove(namespaces, namespace)
+        elif _held(tree):
+            tree["spec"] = {}
+            self._store.write(namespaces, tree, namespace)
 
 
 def check_namespace(store: Store, served: Served, namespace: str, name: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
@@ -52,19 +53,21 @@ class Strategy:
         admit: drops what the kind does not know and fills in defaults; runs on every write and is idempotent.
         create: what only happens to a new object (for example its first status).
         update: what an update takes over from the old object.
-        delete: what happens to the content when a deletion begins and something holds the object.
+        delete: begins a deletion in the kind's own manner; `None` for the manner of all others.
         held: whether the content itself holds an object that is being deleted.
         grace: the seconds of grace that a deletion leaves the object; the argument is what was asked for, if anything.
         validate: the rules; `old` is `None` for a new object.
+        validate_status: the rules of a status write, where they are others.
     """
 
     admit: Callable[[Tree], None] = _nothing
     create: Callable[[Tree], None] = _nothing
     update: Callable[[Tree, Tree], None] = _no_update
-    delete: Callable[[Tree], None] = _nothing
+    delete: Callable[[Tree, datetime], None] | None = None
     held: Callable[[Tree], bool] = _not_held
     grace: Callable[[Tree, int | None], int] = _no_grace
     validate: Callable[[Tree, Tree | None], list[FieldError]] = _no_errors
+    validate_status: Callable[[Tree, Tree], list[FieldError]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +75,8 @@ class Served:
     """One resource of one group.
 
     Attributes:
-        versions: the strategy of each version that is served; objects are stored in `storage_version`.
+        versions: the strategy of each version that is served.
+        stored: the strategy of stored objects, which are of `storage_version`.
         status: whether `/status` exists.
         scale: the paths of `/scale`, if it exists.
         bumps: the sections whose change moves metadata.generation, `*` for everything but metadata and status; empty
@@ -90,6 +94,7 @@ class Served:
     kind: str
     namespaced: bool
     versions: Mapping[str, Strategy]
+    stored: Strategy
     storage_version: str
     status: bool = False
     scale: ScalePaths | None = None
@@ -106,11 +111,6 @@ class Served:
     def api_version(self) -> str:
         """The apiVersion of stored objects."""
         return self.spoken(self.storage_version)
-
-    @property
-    def strategy(self) -> Strategy:
-        """The strategy of stored objects."""
-        return self.versions[self.storage_version]
 
     def spoken(self, version: str) -> str:
         """The apiVersion of this resource in that version."""

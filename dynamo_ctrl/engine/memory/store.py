@@ -88,9 +88,11 @@ class Store:
         metadata.pop("finalizers", None)
         if kept:
             metadata["finalizers"] = kept
-        strategy = table.served.strategy
-        lifecycle.mark_deleted(metadata, self.now, strategy.grace(tree, grace_seconds))
-        strategy.delete(tree)
+        strategy = table.served.stored
+        if strategy.delete is not None:
+            strategy.delete(tree, self.now)
+        else:
+            lifecycle.mark_deleted(metadata, self.now, strategy.grace(tree, grace_seconds))
         if lifecycle.is_finished(metadata) and not strategy.held(tree):
             self.remove(table, revision)
             return None

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
 
 from dynamo_ctrl.engine.memory.history import Log, Revision, change
 from dynamo_ctrl.engine.memory.served import Served
@@ -38,6 +41,8 @@ class Table:
     Attributes:
         served: what the server knows of the resource; replaced when its CRD changes.
         log: its changes.
+        definition: the spec of the CRD that defines it, if one does.
+        closing: whether its CRD is being deleted, so that nothing new may come.
     """
 
     def __init__(self, served: Served, *, window: int, version: int) -> None:
@@ -45,6 +50,8 @@ class Table:
         self.log = Log(window, version)
         self._objects: dict[str, Revision] = {}
         self._paths: list[str] = []
+        self.definition: Mapping[str, Any] | None = None
+        self.closing = False
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -77,6 +84,14 @@ class Table:
         del self._objects[revision.path]
         del self._paths[bisect_left(self._paths, revision.path)]
         self.log.append(change(version, revision, None))
+
+    def reshape(self, served: Served) -> None:
+        """Read the stored objects through other schemas from now on, under the versions that they have."""
+        for path, revision in self._objects.items():
+            tree = revision.tree()
+            tree["apiVersion"], tree["kind"] = served.api_version, served.kind
+            served.stored.admit(tree)
+            self._objects[path] = Revision(path, revision.version, msgspec.json.encode(tree), revision.metadata)
 
     @property
     def now(self) -> State:

@@ -32,8 +32,8 @@ class StopOverrun(ManagerError):
 class CannotListen(ManagerError):
     """An address that a server of the manager cannot listen on."""
 
-    def __init__(self, what: str, address: str, cause: str) -> None:
-        super().__init__(f"{what}: cannot listen on {address}: {cause}")
+    def __init__(self, option: str, address: str, cause: str) -> None:
+        super().__init__(f"{option}: cannot listen on {address}: {cause}")
 
 
 class InvalidOption(ManagerError):

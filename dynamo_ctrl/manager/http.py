@@ -40,18 +40,17 @@ class HttpServer:
     """One listener.
 
     Args:
-        name: what it serves, for errors.
         option: the option that holds the address, for errors.
         address: see `parse_address`; must not be switched off.
         routes: handlers by first part of the path, e.g. `readyz` for `/readyz` and everything below.
     """
 
-    def __init__(self, name: str, option: str, address: str, routes: Mapping[str, Handler]) -> None:
+    def __init__(self, option: str, address: str, routes: Mapping[str, Handler]) -> None:
         parsed = parse_address(option, address)
         if parsed is None:
             raise InvalidOption(option, "a server needs an address")
-        self._name = name
-        self._address = address
+        self._option = option
+        self.address = address
         self._host, self._port = parsed
         self._routes = routes
         self._listening = asyncio.Event()
@@ -75,7 +74,7 @@ class HttpServer:
             try:
                 await site.start()
             except OSError as error:
-                raise CannotListen(self._name, self._address, error.strerror or str(error)) from error
+                raise CannotListen(self._option, self.address, error.strerror or str(error)) from error
             self.port = runner.addresses[0][1]
             self._listening.set()
             await asyncio.get_running_loop().create_future()
@@ -94,3 +93,18 @@ class HttpServer:
         return web.Response(
             status=answer.status, body=answer.body.encode(), headers={"Content-Type": answer.content_type}
         )
+
+
+def servers(*wanted: tuple[str, str, Mapping[str, Handler]]) -> list[HttpServer]:
+    """The servers for options with their addresses and routes; options with one address share a server.
+
+    Raises:
+        InvalidOption: an address that cannot be read.
+    """
+    routes: dict[str, dict[str, Handler]] = {}
+    options: dict[str, str] = {}
+    for option, address, served in wanted:
+        if parse_address(option, address) is not None:
+            routes.setdefault(address, {}).update(served)
+            options.setdefault(address, option)
+    return [HttpServer(options[address], address, served) for address, served in routes.items()]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.object import Object
@@ -11,8 +12,7 @@ from dynamo_ctrl.objects.object import Object
 O_co = TypeVar("O_co", bound=Object[Any, Any], covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[O_co]):
+class Change(Struct, Generic[O_co], frozen=True, gc=False):
     """One object before and after.
 
     `old is None` is a creation, `new is None` a deletion. Several events on one key may have been merged into one change:

@@ -6,11 +6,12 @@ their keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from dynamo_ctrl.cache.index import Buckets, Index, IndexTable, Where
 from dynamo_ctrl.cache.labels import LabelIndex
+from dynamo_ctrl.objects.metadata import Metadata
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
 
@@ -32,8 +33,8 @@ class Content(Generic[O]):
         self.namespaces: dict[str, dict[str, O]] = {}
         self.count = 0
         self.bytes = 0
-        self._owners: Buckets[O] = Buckets()
-        self._labels: LabelIndex[O] = LabelIndex()
+        self._owners = Buckets()
+        self._labels = LabelIndex()
         self._tables: dict[str, IndexTable[O]] = {index.name: IndexTable(index) for index in indexes}
 
     # --- writing
@@ -41,32 +42,35 @@ class Content(Generic[O]):
     def put(self, obj: O) -> O | None:
         """Store `obj`; returns what was there before."""
         metadata = obj.metadata
-        namespace, name, labels = metadata.namespace, metadata.name, metadata.labels
+        namespace, name = at = (metadata.namespace, metadata.name)
         objects = self.namespaces.get(namespace)
         if objects is None:
             objects = self.namespaces[namespace] = {}
         old = objects.get(name)
         objects[name] = obj
         self.bytes += len(obj.raw)
-        at = (namespace, name)
-        owner = metadata.controller if metadata.owner_references else None
         if old is None:
             self.count += 1
+            self._labels.put(at, metadata.labels)
+            if (owner := metadata.controller) is not None:
+                self._owners.put(owner.uid, at)
         else:
             self.bytes -= len(old.raw)
-            before = old.metadata
-            if before.labels != labels:
-                self._labels.drop(at, before.labels, labels)
-            controller = before.controller
-            if controller is not None and (owner is None or owner.uid != controller.uid):
-                self._owners.drop(controller.uid, at)
-        if labels:
-            self._labels.put(at, labels, obj)
-        if owner is not None:
-            self._owners.put(owner.uid, at, obj)
+            self._move(at, old.metadata, metadata)
         for table in self._tables.values():
             table.put(at, obj)
         return old
+
+    def _move(self, at: Where, before: Metadata, after: Metadata) -> None:
+        labels = after.labels
+        if before.labels != labels:
+            self._labels.drop(at, before.labels, labels)
+            self._labels.put(at, labels)
+        if before.owner_references != after.owner_references:
+            if (owner := before.controller) is not None:
+                self._owners.drop(owner.uid, at)
+            if (owner := after.controller) is not None:
+                self._owners.put(owner.uid, at)
 
     def remove(self, at: Where) -> O | None:
         """Forget the object at `at`; returns it, if there was one."""
@@ -115,17 +119,16 @@ class Content(Generic[O]):
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects that have `value` in that index. Raises `KeyError` for an index that was not declared."""
-        return self._tables[name].buckets.ordered(value)
+        return self._at(self._tables[name].buckets.bucket(value))
 
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller reference carries that uid."""
-        return self._owners.ordered(uid)
+        return self._at(self._owners.bucket(uid))
 
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace (empty: all) that match."""
-        requirements = selector.requirements
         best, least = None, len(self.namespaces.get(namespace, ())) if namespace else self.count
-        for requirement in requirements:
+        for requirement in selector.requirements:
             count = self._labels.count(requirement)
             if count is not None and (count < least or (best is None and count == least)):
                 best, least = requirement, count
@@ -133,16 +136,28 @@ class Content(Generic[O]):
             return []
         if best is None:
             return [obj for obj in self.list(namespace) if selector.matches(obj.metadata.labels)]
-        found = self._labels.matching(best)
-        names: Iterable[Where] = found if not namespace else [at for at in found if at[0] == namespace]
-        if len(requirements) == 1:
-            return [found[at] for at in sorted(names)]
-        others = [requirement for requirement in requirements if requirement is not best]
-        return [
-            obj
-            for at in sorted(names)
-            if all(requirement.matches((obj := found[at]).metadata.labels) for requirement in others)
-        ]
+        keys = self._labels.matching(best)
+        if namespace:
+            keys = [at for at in keys if at[0] == namespace]
+        rest = []
+        for requirement in selector.requirements:
+            if requirement is best:
+                continue
+            if requirement.operator == "=":
+                others = self._labels.matching(requirement)
+                keys = [at for at in keys if at in others]
+            else:
+                rest.append(requirement)
+        objects = self._at(keys)
+        if not rest:
+            return objects
+        return [obj for obj in objects if all(requirement.matches(obj.metadata.labels) for requirement in rest)]
+
+    def _at(self, keys: Collection[Where]) -> Sequence[O]:
+        if not keys:
+            return []
+        namespaces = self.namespaces
+        return [namespaces[namespace][name] for namespace, name in sorted(keys)]
 
     @property
     def index_failures(self) -> Mapping[str, int]:

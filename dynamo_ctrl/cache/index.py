@@ -7,7 +7,7 @@ again: an extractor that changes its mind, or fails, cannot leave an entry behin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -20,8 +20,6 @@ O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 Where: TypeAlias = tuple[str, str]
 """Namespace and name as a plain tuple: equal to the `Key`, cheaper to make, and invisible to the garbage collector."""
-
-_NOTHING: Mapping[Where, Any] = {}
 
 
 def where(obj: Object[Any, Any]) -> Where:
@@ -49,8 +47,10 @@ class Index(Generic[O]):
         return f"Index({self.name} of {self.kind})"
 
 
-class Buckets(Generic[O]):
-    """From a value to the objects filed under it. A bucket of one is the object itself, which saves its dictionary.
+class Buckets:
+    """From a value to the keys of the objects filed under it. A bucket of one is the key itself: no dictionary for it.
+
+    Keys stay in the order in which they came. Lists come in the order of keys, so that sorting finds little to do.
 
     Attributes:
         size: how many entries there are, over all values.
@@ -59,62 +59,52 @@ class Buckets(Generic[O]):
     __slots__ = ("_buckets", "size")
 
     def __init__(self) -> None:
-        self._buckets: dict[str, Any] = {}
+        self._buckets: dict[str, Where | dict[Where, None]] = {}
         self.size = 0
 
-    def __len__(self) -> int:
-        return len(self._buckets)
+    def put(self, value: str, at: Where) -> None:
+        """File `at` under `value`."""
+        found = self._buckets.get(value)
+        if found is None:
+            self._buckets[value] = at
+        elif type(found) is dict:
+            if at in found:
+                return
+            found[at] = None
+        elif found != at:
+            self._buckets[value] = {found: None, at: None}  # type: ignore[dict-item]
+        else:
+            return
+        self.size += 1
+
+    def drop(self, value: str, at: Where) -> None:
+        """Take `at` away from `value`; nothing happens if it is not there."""
+        found = self._buckets.get(value)
+        if type(found) is dict:
+            if at not in found:
+                return
+            del found[at]
+            if len(found) == 1:
+                (self._buckets[value],) = found
+        elif found is not None and found == at:
+            del self._buckets[value]
+        else:
+            return
+        self.size -= 1
+
+    def count(self, value: str) -> int:
+        """How many keys are filed under `value`."""
+        found = self._buckets.get(value)
+        return 0 if found is None else len(found) if type(found) is dict else 1
+
+    def bucket(self, value: str) -> Collection[Where]:
+        """The keys filed under `value`, to be read at once and not kept."""
+        found = self._buckets.get(value)
+        return () if found is None else found if type(found) is dict else (found,)  # type: ignore[return-value]
 
     def values(self) -> Iterable[str]:
         """The values that something is filed under."""
         return self._buckets.keys()
-
-    def put(self, value: str, at: Where, obj: O) -> None:
-        """File `obj`, the object at `at`, under `value`; in the place of an older state of it."""
-        found = self._buckets.get(value)
-        if found is None:
-            self._buckets[value] = obj
-            self.size += 1
-        elif type(found) is dict:
-            before = len(found)
-            found[at] = obj
-            self.size += len(found) - before
-        elif where(found) == at:
-            self._buckets[value] = obj
-        else:
-            self._buckets[value] = {where(found): found, at: obj}
-            self.size += 1
-
-    def drop(self, value: str, at: Where) -> None:
-        """Forget the object at `at` under `value`; nothing happens if it is not there."""
-        found = self._buckets.get(value)
-        if type(found) is dict:
-            if found.pop(at, None) is not None:
-                self.size -= 1
-                if len(found) == 1:
-                    (self._buckets[value],) = found.values()
-        elif found is not None and where(found) == at:
-            del self._buckets[value]
-            self.size -= 1
-
-    def count(self, value: str) -> int:
-        """How many objects are filed under `value`."""
-        found = self._buckets.get(value)
-        return 0 if found is None else len(found) if type(found) is dict else 1
-
-    def bucket(self, value: str) -> Mapping[Where, O]:
-        """The objects filed under `value`, to be read at once and not kept."""
-        found = self._buckets.get(value)
-        return _NOTHING if found is None else found if type(found) is dict else {where(found): found}
-
-    def ordered(self, value: str) -> list[O]:
-        """The objects filed under `value`, in the order of their keys."""
-        found = self._buckets.get(value)
-        if found is None:
-            return []
-        if type(found) is dict:
-            return [found[at] for at in sorted(found)]
-        return [found]
 
 
 class IndexTable(Generic[O]):
@@ -122,7 +112,7 @@ class IndexTable(Generic[O]):
 
     Attributes:
         index: what is kept.
-        buckets: the objects by value.
+        buckets: the keys by value.
         failures: how often the extractor raised.
     """
 
@@ -130,7 +120,7 @@ class IndexTable(Generic[O]):
 
     def __init__(self, index: Index[O]) -> None:
         self.index = index
-        self.buckets: Buckets[O] = Buckets()
+        self.buckets = Buckets()
         self.failures = 0
         self._values: dict[Where, tuple[str, ...]] = {}
 
@@ -138,14 +128,16 @@ class IndexTable(Generic[O]):
         """File a new state of the object at `at`, and take its old values away."""
         new = self._extract(obj)
         old = self._values.get(at, ())
+        if new == old:
+            return
         for value in old:
             if value not in new:
                 self.buckets.drop(value, at)
         for value in new:
-            self.buckets.put(value, at, obj)
+            self.buckets.put(value, at)
         if new:
             self._values[at] = new
-        elif old:
+        else:
             del self._values[at]
 
     def remove(self, at: Where) -> None:

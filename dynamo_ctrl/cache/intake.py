@@ -9,11 +9,11 @@ import logging
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
+from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from dynamo_ctrl.cache.index import Where
-from dynamo_ctrl.cache.projection import Projection, project
-from dynamo_ctrl.objects.codec import invalid
+from dynamo_ctrl.cache.projection import Projection, cut_managed_fields, everything
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.metadata import Metadata
@@ -54,7 +54,7 @@ class Intake(Generic[O]):
     def read(self, raw: bytes) -> O | None:
         """The object to be kept; `None` if it cannot be read."""
         try:
-            obj = self._kind.decode(self._projected(raw))
+            obj = self._decode(raw)
             if not obj.metadata.name:
                 raise InvalidObject(str(self._kind), "metadata.name", "must not be empty")
             if self._kind.namespaced and not obj.metadata.namespace:
@@ -67,8 +67,7 @@ class Intake(Generic[O]):
 
     def own(self, obj: O) -> O:
         """An object that we wrote ourselves, as the watch will bring it back: with the same projection."""
-        raw = self._projected(obj.raw)
-        return obj if raw is obj.raw else self._kind.decode(raw)
+        return self._decode(obj.raw)
 
     @staticmethod
     def where(raw: bytes) -> Where | None:
@@ -80,15 +79,24 @@ class Intake(Generic[O]):
         namespace, name = metadata.get("namespace") or "", metadata.get("name")
         return (namespace, name) if isinstance(name, str) and name and isinstance(namespace, str) else None
 
-    def _projected(self, raw: bytes) -> bytes:
+    def _decode(self, raw: bytes) -> O:
+        kind, projection = self._kind, self._projection
+        if projection is None:
+            obj = kind.decode(raw)
+            metadata = obj.metadata
+            if metadata.managed_fields is not UNSET:
+                text = cut_managed_fields(raw, metadata.managed_fields)
+                force_setattr(metadata, "managed_fields", UNSET)
+                return kind.model(kind, text, metadata)
+            return obj
+        if projection is everything:
+            return kind.decode(raw)
+        kind.decode(raw)  # a projection need not expect anything but an object of its kind
         try:
-            return project(raw, self._projection)
-        except msgspec.MsgspecError as error:
-            raise invalid(str(self._kind), "", error) from error
-        except UnicodeDecodeError as error:
-            raise InvalidObject(str(self._kind), "", "not UTF-8") from error
+            text = msgspec.json.encode(projection(msgspec.json.decode(raw)))
         except Exception as error:  # a projection is foreign code; it does not await
-            raise InvalidObject(str(self._kind), "", f"the projection failed: {error!r}") from error
+            raise InvalidObject(str(kind), "", f"the projection failed: {error!r}") from error
+        return kind.decode(text)
 
     def _share(self, metadata: Metadata) -> None:
         """Let equal namespaces, label values and owners of many objects be the same Python objects (a tenth of the memory)."""

@@ -6,37 +6,33 @@ others only filter. Requirements that nothing can be looked up by (`!=`, `notin`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Collection, Mapping
 
 from dynamo_ctrl.cache.index import Buckets, Where
-from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import Requirement
-
-O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 _POSITIVE = frozenset(("=", "in", "exists"))
 
 
-class LabelIndex(Generic[O]):
-    """From label key and value to objects."""
+class LabelIndex:
+    """From label key and value to the keys of objects."""
 
     __slots__ = ("_keys",)
 
     def __init__(self) -> None:
-        self._keys: dict[str, Buckets[O]] = {}
+        self._keys: dict[str, Buckets] = {}
 
-    def put(self, at: Where, labels: Mapping[str, str], obj: O) -> None:
-        """File `obj` under each of its labels."""
+    def put(self, at: Where, labels: Mapping[str, str]) -> None:
+        """File `at` under each of the labels."""
         keys = self._keys
         for key, value in labels.items():
             buckets = keys.get(key)
             if buckets is None:
                 buckets = keys[key] = Buckets()
-            buckets.put(value, at, obj)
+            buckets.put(value, at)
 
     def drop(self, at: Where, labels: Mapping[str, str], still: Mapping[str, str]) -> None:
-        """Take the object at `at` away from those of its old `labels` that its new labels, `still`, do not have."""
+        """Take `at` away from those of its old `labels` that its new labels, `still`, do not have."""
         for key, value in labels.items():
             if still.get(key) != value:
                 buckets = self._keys[key]
@@ -53,16 +49,15 @@ class LabelIndex(Generic[O]):
             return 0
         if requirement.operator == "exists":
             return buckets.size
-        return sum(buckets.count(value) for value in set(requirement.values))
+        values = requirement.values
+        return buckets.count(values[0]) if len(values) == 1 else sum(buckets.count(value) for value in set(values))
 
-    def matching(self, requirement: Requirement) -> Mapping[Where, O]:
-        """The objects that satisfy a requirement that `count` could count; to be read at once and not kept."""
+    def matching(self, requirement: Requirement) -> Collection[Where]:
+        """The keys that satisfy a requirement that `count` could count; to be read at once and not kept."""
         buckets = self._keys.get(requirement.key)
         if buckets is None:
-            return {}
+            return ()
         if len(requirement.values) == 1:
             return buckets.bucket(requirement.values[0])
-        found: dict[Where, O] = {}
-        for value in buckets.values() if requirement.operator == "exists" else requirement.values:
-            found.update(buckets.bucket(value))
-        return found
+        values = buckets.values() if requirement.operator == "exists" else set(requirement.values)
+        return [at for value in values for at in buckets.bucket(value)]

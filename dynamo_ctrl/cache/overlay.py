@@ -12,7 +12,7 @@ Contract:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -129,7 +129,8 @@ class Overlay(Generic[O]):
 
     def reached(self, scope: str) -> None:
         """The store's version moved on in that scope (a bookmark)."""
-        self._sweep(scope, -1)
+        if self._entries:
+            self._sweep(scope, -1)
 
     def replaced(self, scope: str, since: int = -1) -> None:
         """The store was replaced in that scope; `since` is the turn at which a consistent list was begun, else -1."""
@@ -169,24 +170,24 @@ class Overlay(Generic[O]):
 
     def list(self, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace, or of all, in the order of their keys."""
-        return self._over(self.store.list(namespace), lambda own: own.list(namespace))
+        stored = self.store.list(namespace)
+        return self._over(stored, self._own.list(namespace)) if self._entries else stored
 
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects that match, in the order of their keys."""
-        return self._over(self.store.select(selector, namespace), lambda own: own.select(selector, namespace))
+        stored = self.store.select(selector, namespace)
+        return self._over(stored, self._own.select(selector, namespace)) if self._entries else stored
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects with that value, in the order of their keys. Raises `KeyError` for an index nobody declared."""
-        return self._over(self.store.by_index(name, value), lambda own: own.by_index(name, value))
+        stored = self.store.by_index(name, value)
+        return self._over(stored, self._own.by_index(name, value)) if self._entries else stored
 
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller has that uid, in the order of their keys."""
-        return self._over(self.store.owned(uid), lambda own: own.owned(uid))
+        stored = self.store.owned(uid)
+        return self._over(stored, self._own.owned(uid)) if self._entries else stored
 
-    def _over(self, stored: Sequence[O], read: Callable[[Content[O]], Sequence[O]]) -> Sequence[O]:
-        entries = self._entries
-        if not entries:
-            return stored
-        below = [obj for obj in stored if where(obj) not in entries]
-        own = read(self._own)
+    def _over(self, stored: Sequence[O], own: Sequence[O]) -> Sequence[O]:
+        below = [obj for obj in stored if where(obj) not in self._entries]
         return sorted([*below, *own], key=where) if own else below

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import Raw
 
 from dynamo_ctrl.objects.frozen import JsonMap
 
@@ -22,17 +22,6 @@ Projection: TypeAlias = Callable[[JsonMap], dict[str, Any]]
 
 _KEY = b'"managedFields":'
 _NAME = b'managedFields"'
-
-
-class _Metadata(Struct):
-    managedFields: Raw | UnsetType = UNSET  # noqa: N815  (the wire's own name)
-
-
-class _Envelope(Struct):
-    metadata: _Metadata
-
-
-_ENVELOPE = msgspec.json.Decoder(_Envelope)
 
 
 def everything(content: JsonMap) -> dict[str, Any]:
@@ -46,34 +35,20 @@ def without_managed_fields(content: JsonMap) -> dict[str, Any]:
     return {**content, "metadata": metadata}
 
 
-def project(raw: bytes, projection: Projection | None) -> bytes:
-    """The JSON text of what is to be kept of `raw`.
+def cut_managed_fields(raw: bytes, value: Raw) -> bytes:
+    """The JSON text `raw` without `metadata.managedFields`, whose value is `value`.
 
-    Raises:
-        msgspec.MsgspecError: `raw` is not JSON or has no metadata.
+    It is cut out of the bytes where the text shows beyond doubt where it is: the name occurs once in the whole text (so it is
+    this one), directly followed by the value. Whatever is not so plain (nested objects with metadata, white space) goes the
+    slow way, through a full decode.
     """
-    if projection is everything:
-        return raw
-    if projection is None:
-        return raw if _NAME not in raw else _cut(raw)
-    return msgspec.json.encode(projection(msgspec.json.decode(raw)))
-
-
-def _cut(raw: bytes) -> bytes:
-    """`raw` without `metadata.managedFields`, cut out of the bytes where the text shows beyond doubt where that is.
-
-    It does if the name occurs once in the whole text and metadata has the field: then it is this one, directly followed by
-    the value that the decoder found. Whatever is not so plain (nested objects with metadata, white space) goes the slow way.
-    """
-    value = _ENVELOPE.decode(raw).metadata.managedFields
-    if value is UNSET:
-        return raw
     at = raw.find(_KEY)
     text = bytes(value)
     end = at + len(_KEY) + len(text)
     if at > 0 and raw.count(_NAME) == 1 and raw[at + len(_KEY) : end] == text:
-        if raw[end : end + 1] == b",":
+        before, after = raw[at - 1 : at], raw[end : end + 1]
+        if after == b",":
             return raw[:at] + raw[end + 1 :]
-        if raw[at - 1 : at] in (b",", b"{"):
-            return raw[: at - (raw[at - 1 : at] == b",")] + raw[end:]
+        if after == b"}" and before in (b",", b"{"):
+            return raw[: at - (before == b",")] + raw[end:]
     return msgspec.json.encode(without_managed_fields(msgspec.json.decode(raw)))

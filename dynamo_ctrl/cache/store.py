@@ -183,21 +183,26 @@ class Store(Generic[O]):
 
     def list(self, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace, or of all, in the order of their keys."""
+        if self._whole is not None:
+            return self._whole.list(namespace)
         return _ordered([content.list(namespace) for content in self._reading(namespace)])
 
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects that match, in the order of their keys."""
+        if self._whole is not None:
+            return self._whole.select(selector, namespace)
         return _ordered([content.select(selector, namespace) for content in self._reading(namespace)])
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects with that value, in the order of their keys. Raises `KeyError` for an index nobody declared."""
-        whole = self._whole
-        if whole is not None:
-            return whole.by_index(name, value)
+        if self._whole is not None:
+            return self._whole.by_index(name, value)
         return _ordered([content.by_index(name, value) for content in self._contents.values()])
 
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller has that uid, in the order of their keys."""
+        if self._whole is not None:
+            return self._whole.owned(uid)
         return _ordered([content.owned(uid) for content in self._contents.values()])
 
     def __iter__(self) -> Iterator[O]:
@@ -223,8 +228,6 @@ class Store(Generic[O]):
         return sum(sum(content.index_failures.values()) for content in self._contents.values())
 
     def _reading(self, namespace: str) -> Iterable[Content[O]]:
-        if self._whole is not None:
-            return (self._whole,)
         if not namespace:
             return self._contents.values()
         content = self._contents.get(namespace)

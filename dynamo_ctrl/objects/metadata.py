@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from types import MappingProxyType
 
-from msgspec import Struct, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 _NONE: Mapping[str, str] = MappingProxyType({})
 
@@ -42,6 +42,8 @@ class Metadata(Struct, frozen=True, gc=False, rename="camel"):
     deletion_grace_period_seconds: int | None = None
     owner_references: tuple[OwnerReference, ...] = ()
     finalizers: tuple[str, ...] = ()
+    managed_fields: Raw | UnsetType = UNSET
+    """The text of the field owners, where it was kept. The cache drops it."""
     _labels: dict[str, str] | None = field(default=None, name="labels")
     _annotations: dict[str, str] | None = field(default=None, name="annotations")
 

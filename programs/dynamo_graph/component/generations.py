@@ -16,9 +16,6 @@ from typing import Final
 
 from dynamo_graph.api.names import LEGACY_HASH, Annotation
 
-MIGRATION_FAILED: Final = "failed_to_migrate_worker_hash"
-INITIALIZATION_FAILED: Final = "failed_to_initialize_worker_hash"
-
 _SUFFIX: Final = re.compile(r"[0-9a-z]{8}")
 
 

@@ -14,6 +14,7 @@ from typing import Final
 from dynamo_ctrl.objects.conditions import Condition, find, is_true, with_condition
 from dynamo_ctrl.objects.frozen import FrozenDict
 from dynamo_ctrl.program.errors import OwnershipConflict
+from dynamo_ctrl.program.outer import FINALIZER
 from dynamo_ctrl.program.report import Report
 from dynamo_graph.api.graph_status import ComponentReplicaStatus, GraphState, GraphStatus
 
@@ -106,7 +107,7 @@ def failed_attempt(status: GraphStatus, report: Report, *, generation: int, now:
     failure = report.failure
     if failure is None or failure.step == STORE_PROVIDER:
         return None
-    reason = failure.reason or Reason.FAILED
+    reason = failure.reason or (Reason.FINALIZER if failure.step == FINALIZER else Reason.FAILED)
     failing = failed(status, reason, failure.message, generation=generation, now=now)
     conflict = next((each for each in report.failures if isinstance(each.error, OwnershipConflict)), None)
     if conflict is None:

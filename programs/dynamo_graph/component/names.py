@@ -1,0 +1,28 @@
+"""Names of component deployments as names of other things: they are label values of their Pods, too (G 1.8). Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.api.graph import DynamoGraphDeployment
+from dynamo_graph.api.predicates import deployment_name
+
+MAX_LABEL: Final = 63
+"""Characters of a label value."""
+
+
+def check_names(graph: DynamoGraphDeployment, suffix: str) -> None:
+    """Refuse a graph whose name, or the name of one of its deployments, is no label value.
+
+    Raises:
+        InvalidObject: naming the field that must be shorter.
+    """
+    what, name = f"{graph.kind.kind} {graph.key}", graph.metadata.name
+    if len(name) > MAX_LABEL:
+        raise InvalidObject(what, "metadata.name", f"must have at most {MAX_LABEL} characters, has {len(name)}")
+    for index, component in enumerate(graph.spec.components):
+        made = deployment_name(component, graph=name, suffix=suffix)
+        if len(made) > MAX_LABEL:
+            rule = f'makes the name "{made}" of {len(made)} characters; at most {MAX_LABEL} are possible'
+            raise InvalidObject(what, f"spec.components[{index}].name", rule)

@@ -1,0 +1,43 @@
+"""The program of the provider `component` (G 3.1)."""
+
+from __future__ import annotations
+
+from dynamo_ctrl.controller.builder import Watches, watching
+from dynamo_ctrl.controller.predicate import any_of, deleted, spec_or_deletion_changed, updated
+from dynamo_ctrl.objects.builtin.core import SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
+from dynamo_ctrl.program.request import Request
+from dynamo_ctrl.program.result import Result
+from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT
+from dynamo_graph.api.config import OperatorConfig
+from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
+from dynamo_graph.api.graph_status import GraphStatus
+from dynamo_graph.component.attempt import Attempt
+from dynamo_graph.graph.selection import COMPONENT
+
+MANAGED = "app.kubernetes.io/managed-by=dynamo-operator"
+"""Label selector of accounts, roles and bindings that graphs own."""
+
+_lost = any_of(updated, deleted)
+
+
+class ComponentProgram:
+    """Turns every component of a graph into one component deployment."""
+
+    name = "dynamo-graph-component"
+    provider = COMPONENT
+    watches: Watches[DynamoGraphDeployment] = (
+        watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
+        .owning(DYNAMO_COMPONENT_DEPLOYMENT)
+        .owning(SERVICE_ACCOUNT, when=_lost, label_selector=MANAGED)
+        .owning(ROLE, when=_lost, label_selector=MANAGED)
+        .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED)
+    )
+
+    def __init__(self, config: OperatorConfig | None = None) -> None:
+        self._config = config or OperatorConfig()
+
+    def reconcile(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
+        """One attempt."""
+        attempt = Attempt(request, self._config)
+        return Result(steps=attempt.steps, status=attempt.status)

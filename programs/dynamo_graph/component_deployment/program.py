@@ -1,0 +1,63 @@
+"""The controller of component deployments: a Deployment, a Service, and a status (G 3.9)."""
+
+from __future__ import annotations
+
+from dynamo_ctrl.controller.builder import Watches, watching
+from dynamo_ctrl.controller.predicate import spec_or_deletion_changed
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
+from dynamo_ctrl.objects.builtin.core import SECRET, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.conditions import find
+from dynamo_ctrl.program.effect import Event
+from dynamo_ctrl.program.request import Request
+from dynamo_ctrl.program.result import Result
+from dynamo_graph.api.component_deployment import (
+    DYNAMO_COMPONENT_DEPLOYMENT,
+    ComponentDeploymentStatus,
+    DynamoComponentDeployment,
+)
+from dynamo_graph.api.config import OperatorConfig
+from dynamo_graph.api.names import FINALIZER, Label
+from dynamo_graph.component_deployment.attempt import Attempt
+from dynamo_graph.component_deployment.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
+from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
+from dynamo_graph.component_deployment.surroundings import registries_only
+
+
+class ComponentDeploymentProgram:
+    """Turns every component deployment into a Deployment and, where it is wanted, a Service."""
+
+    name = "dynamo-component-deployment"
+    finalizer = FINALIZER
+    watches: Watches[DynamoComponentDeployment] = (
+        watching(DYNAMO_COMPONENT_DEPLOYMENT, when=spec_or_deletion_changed)
+        .owning(DEPLOYMENT)
+        .owning(SERVICE)
+        .reading(SERVICE_ACCOUNT, label_selector=f"{Label.COMPONENT_POD}=true")
+        .reading(SECRET, project=registries_only)
+        .reading(RESOURCE_CLAIM, optional=True)
+        .reading(RESOURCE_CLAIM_TEMPLATE, optional=True)
+        .reading(DEVICE_CLASS, optional=True)
+    )
+
+    def __init__(self, config: OperatorConfig | None = None) -> None:
+        self._config = config or OperatorConfig()
+
+    def reconcile(self, request: Request[DynamoComponentDeployment]) -> Result[ComponentDeploymentStatus]:
+        """One attempt."""
+        attempt = Attempt(request, self._config)
+        return Result(steps=attempt.steps, status=attempt.status)
+
+    def finalize(self, request: Request[DynamoComponentDeployment]) -> Result[ComponentDeploymentStatus]:
+        """Nothing has to be done first: Deployment and Service go with their owner references."""
+        del request
+        return Result()
+
+    def transitions(self, old: ComponentDeploymentStatus | None, new: ComponentDeploymentStatus) -> tuple[Event, ...]:
+        """A Warning when an attempt fails in a new way."""
+        available = find(new.conditions, AVAILABLE)
+        before = find(old.conditions, AVAILABLE) if old is not None else None
+        if available is None or available.status != "False" or available.reason != RECONCILING:
+            return ()
+        if before is not None and (before.reason, before.message) == (available.reason, available.message):
+            return ()
+        return (Event(type="Warning", reason="ReconcileError", note=available.message),)

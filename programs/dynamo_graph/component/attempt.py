@@ -24,6 +24,7 @@ from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.api.names import BOOKKEEPING_PREFIX
 from dynamo_graph.api.predicates import deployment_name, has_any_multinode, workers
 from dynamo_graph.component.checkpoints import awaited, held_back
+from dynamo_graph.component.discovery import discovery_objects
 from dynamo_graph.component.generations import Generation, StoredHashes, serving
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.orphans import orphans
@@ -31,7 +32,6 @@ from dynamo_graph.component.readiness import observe
 from dynamo_graph.component.worker_hash import worker_hash
 from dynamo_graph.graph.status import Reason, failed_attempt, succeeded
 from dynamo_graph.render.component_deployment import render_component_deployments
-from dynamo_graph.render.discovery_rbac import discovery_wanted, render_discovery
 from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
 from dynamo_graph.render.template import main_container
 
@@ -99,7 +99,7 @@ class Attempt:
 
     def _discovery_step(self, config: OperatorConfig) -> Step:
         try:
-            wanted = render_discovery(self._graph) if discovery_wanted(self._graph, config) else ()
+            wanted = discovery_objects(self._graph, config)
         except InvalidObject as error:
             return self._refused("discovery", error, DISCOVERY_FAILED)
         effects = tuple(Sync(child=child, policy=POLICY) for child in wanted)

@@ -13,10 +13,8 @@ from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.component.attempt import Attempt
+from dynamo_graph.component.discovery import MANAGED_BY_OPERATOR
 from dynamo_graph.graph.selection import COMPONENT
-
-MANAGED = "app.kubernetes.io/managed-by=dynamo-operator"
-"""Label selector of accounts, roles and bindings that graphs own."""
 
 _lost = any_of(updated, deleted)
 
@@ -29,9 +27,9 @@ class ComponentProgram:
     watches: Watches[DynamoGraphDeployment] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DYNAMO_COMPONENT_DEPLOYMENT)
-        .owning(SERVICE_ACCOUNT, when=_lost, label_selector=MANAGED)
-        .owning(ROLE, when=_lost, label_selector=MANAGED)
-        .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED)
+        .owning(SERVICE_ACCOUNT, when=_lost, label_selector=MANAGED_BY_OPERATOR)
+        .owning(ROLE, when=_lost, label_selector=MANAGED_BY_OPERATOR)
+        .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED_BY_OPERATOR)
     )
 
     def __init__(self, config: OperatorConfig | None = None) -> None:

@@ -1,0 +1,268 @@
+"""From a graph to component deployments (G 3.8, 11.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.api.component_deployment import DynamoComponentDeployment
+from dynamo_graph.api.predicates import runtime_namespace
+from dynamo_graph.render.component_deployment import render_component_deployments
+from dynamo_graph.render.context import Surroundings
+from dynamo_graph.render.deployment import render_deployment
+
+if TYPE_CHECKING:
+    from tests.programs.dynamo_graph.render.conftest import Bench
+
+VLLM = {"command": ["python3", "-m", "dynamo.vllm"]}
+SGLANG = {"command": ["python3", "-m", "dynamo.sglang"]}
+
+
+def render(graph: Any, **options: Any) -> list[DynamoComponentDeployment]:
+    return list(render_component_deployments(graph, suffix=options.pop("suffix", "abcd1234"), **options))
+
+
+def main_env(deployment: DynamoComponentDeployment) -> list[tuple[str, str]]:
+    assert deployment.spec.pod_template is not None
+    container = deployment.spec.pod_template["spec"]["containers"][0]
+    return [(entry["name"], entry["value"]) for entry in container["env"]]
+
+
+def test_a_worker_is_named_and_labelled_by_its_generation_T_REND_01(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", name="Decode")))
+    assert deployment.metadata.name == "g-decode-abcd1234"
+    assert deployment.metadata.namespace == "ns"
+    assert deployment.metadata.labels == {
+        "nvidia.com/dynamo-component": "Decode",
+        "nvidia.com/dynamo-namespace": "ns-g",
+        "nvidia.com/dynamo-graph-deployment-name": "g",
+        "nvidia.com/dynamo-worker-hash": "abcd1234",
+    }
+    assert deployment.spec.pod_template is not None
+    assert deployment.spec.pod_template["metadata"]["labels"] == {"nvidia.com/dynamo-worker-hash": "abcd1234"}
+
+
+def test_a_frontend_has_neither_suffix_nor_hash_T_REND_02(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("frontend", name="Frontend")))
+    assert deployment.metadata.name == "g-frontend"
+    assert "nvidia.com/dynamo-worker-hash" not in deployment.metadata.labels
+    assert deployment.spec.pod_template is not None
+    assert "metadata" not in deployment.spec.pod_template
+
+
+def test_the_environment_of_the_component_wins_over_the_graph_T_REND_03(bench: Bench) -> None:
+    own = {"env": [{"name": "B", "value": "3"}, {"name": "A", "value": "2"}]}
+    [deployment] = render(bench.graph(bench.component("worker", own), env=[{"name": "A", "value": "1"}]))
+    assert main_env(deployment) == [("A", "2"), ("B", "3")]
+
+
+def test_without_graph_environment_the_order_of_the_user_is_kept(bench: Bench) -> None:
+    own = {"env": [{"name": "B", "value": "3"}, {"name": "A", "value": "2"}]}
+    [deployment] = render(bench.graph(bench.component("worker", own)))
+    assert main_env(deployment) == [("B", "3"), ("A", "2")]
+
+
+def test_a_label_of_the_template_wins_over_the_graph_T_REND_04(bench: Bench) -> None:
+    component = bench.component("worker", template={"metadata": {"labels": {"x": "2"}}})
+    [deployment] = render(bench.graph(component, labels={"x": "1", "y": "1"}))
+    assert deployment.spec.pod_template is not None
+    labels = deployment.spec.pod_template["metadata"]["labels"]
+    assert (labels["x"], labels["y"]) == ("2", "1")
+    assert (deployment.metadata.labels["x"], deployment.metadata.labels["y"]) == ("2", "1")
+
+
+@pytest.mark.parametrize(
+    ("template", "graph", "expected"),
+    [
+        pytest.param({}, {}, "false", id="T-REND-05 nothing said"),
+        pytest.param({"sidecar.istio.io/inject": "true"}, {}, "true", id="T-REND-05 template says"),
+        pytest.param({}, {"sidecar.istio.io/inject": "true"}, "false", id="T-REND-05 graph says"),
+    ],
+)
+def test_an_endpoint_picker_gets_no_mesh_sidecar(
+    bench: Bench, template: dict[str, str], graph: dict[str, str], expected: str
+) -> None:
+    picker = bench.component("epp", template={"metadata": {"annotations": template}})
+    worker, epp = render(bench.graph(bench.component("worker"), picker, annotations=graph))
+    assert epp.spec.pod_template is not None
+    assert epp.spec.pod_template["metadata"]["annotations"] == {"sidecar.istio.io/inject": expected}
+    assert worker.metadata.labels["nvidia.com/dynamo-component-class"] == "worker"
+    assert worker.spec.pod_template is not None
+    assert worker.spec.pod_template["metadata"]["labels"]["nvidia.com/dynamo-component-class"] == "worker"
+    assert "nvidia.com/dynamo-component-class" not in epp.metadata.labels
+
+
+def test_an_annotation_in_the_spec_of_the_graph_does_not_lift_the_mesh_rule(bench: Bench) -> None:
+    tree = bench.graph(bench.component("epp")).content()
+    tree["spec"]["annotations"] = {"sidecar.istio.io/inject": "true"}
+    graph = bench.graph().kind.object(tree)
+    [epp] = render(graph)
+    assert epp.spec.pod_template is not None
+    assert epp.spec.pod_template["metadata"]["annotations"]["sidecar.istio.io/inject"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        pytest.param({}, "planner-serviceaccount", id="T-REND-06 none given"),
+        pytest.param({"serviceAccountName": "mine"}, "mine", id="T-REND-06 user wins"),
+    ],
+)
+def test_a_planner_runs_under_its_account(bench: Bench, pod: dict[str, str], expected: str) -> None:
+    [deployment] = render(bench.graph(bench.component("planner", pod=pod)))
+    assert deployment.spec.pod_template is not None
+    assert deployment.spec.pod_template["spec"]["serviceAccountName"] == expected
+
+
+def test_the_engine_is_found_in_the_command_T_REND_07(bench: Bench) -> None:
+    worker, frontend = render(bench.graph(bench.component("worker", VLLM), bench.component("frontend")))
+    assert worker.spec.backend_framework == "vllm"
+    assert frontend.spec.backend_framework == "vllm"
+
+
+def test_two_engines_in_one_graph_are_refused_by_name_T_REND_08(bench: Bench) -> None:
+    with pytest.raises(InvalidObject, match="sglang.*vllm") as raised:
+        render(bench.graph(bench.component("prefill", VLLM), bench.component("decode", SGLANG)))
+    assert raised.value.path == "spec.components[1].podTemplate.spec.containers[main].command"
+
+
+def test_an_engine_that_contradicts_the_graph_is_refused(bench: Bench) -> None:
+    with pytest.raises(InvalidObject, match='detected "vllm" from command but explicitly configured as "trtllm"'):
+        render(bench.graph(bench.component("worker", VLLM), backendFramework="trtllm"))
+
+
+def test_the_engine_of_the_live_deployment_stays_T_REND_09(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", VLLM)), frameworks={"Worker": "sglang"})
+    assert deployment.spec.backend_framework == "sglang"
+
+
+def test_a_wanted_count_replaces_that_of_the_component_T_REND_10(bench: Bench) -> None:
+    worker, frontend = render(
+        bench.graph(bench.component("worker", replicas=5), bench.component("frontend", replicas=3)),
+        replicas={"Worker": 2},
+    )
+    assert (worker.spec.replicas, frontend.spec.replicas) == (2, 3)
+
+
+def test_replicas_that_nobody_names_stay_unset(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("worker")))
+    assert "replicas" not in deployment.content()["spec"]
+
+
+def test_a_restart_is_stamped_on_the_template(bench: Bench) -> None:
+    worker, frontend = render(
+        bench.graph(bench.component("worker"), bench.component("frontend")), restarts={"Worker": "r1"}
+    )
+    assert worker.spec.pod_template is not None
+    assert frontend.spec.pod_template is not None
+    assert worker.spec.pod_template["metadata"]["annotations"] == {"nvidia.com/restartAt": "r1"}
+    assert "metadata" not in frontend.spec.pod_template
+
+
+def test_a_component_of_the_global_namespace_shares_it_T_REND_16(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", globalDynamoNamespace=True)))
+    assert deployment.metadata.labels["nvidia.com/dynamo-namespace"] == "dynamo"
+    found = runtime_namespace(deployment.spec, graph="g", namespace="ns", suffix="abcd1234")
+    assert found == "dynamo-abcd1234"
+
+
+def test_dots_of_the_graph_become_dashes_in_the_dynamo_namespace_T_REND_17(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("frontend"), name="a.b"))
+    assert deployment.metadata.labels["nvidia.com/dynamo-namespace"] == "ns-a-b"
+
+
+def test_annotations_come_from_template_then_spec_then_five_of_the_graph(bench: Bench) -> None:
+    key = "nvidia.com/dynamo-discovery-backend"
+    tree = bench.graph(bench.component("frontend"), annotations={key: "etcd", "other": "x"}).content()
+    [deployment] = render(bench.graph().kind.object(tree))
+    assert deployment.spec.pod_template is not None
+    assert deployment.spec.pod_template["metadata"]["annotations"] == {key: "etcd"}
+    tree["spec"]["annotations"] = {key: "kubernetes"}
+    [deployment] = render(bench.graph().kind.object(tree))
+    assert deployment.spec.pod_template is not None
+    assert deployment.spec.pod_template["metadata"]["annotations"] == {key: "kubernetes"}
+
+
+def test_the_pod_template_of_the_user_survives_exactly(bench: Bench) -> None:
+    pod = {"tolerations": [], "nodeSelector": {}, "x": None, "priority": 0, "f": 1.0}
+    [deployment] = render(bench.graph(bench.component("worker", pod=pod)))
+    assert deployment.spec.pod_template is not None
+    kept = {key: deployment.spec.pod_template["spec"][key] for key in pod}
+    assert kept == pod
+    assert isinstance(kept["f"], float)
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        pytest.param('{"Worker":{"ServiceArgs":{"workers":3}}}', 3, id="workers"),
+        pytest.param('{"Other":{"ServiceArgs":{"workers":3}}}', None, id="another component"),
+    ],
+)
+def test_the_deployment_config_names_replicas(bench: Bench, config: str, expected: int | None) -> None:
+    component = bench.component("worker", {"env": [{"name": "DYN_DEPLOYMENT_CONFIG", "value": config}]})
+    [deployment] = render(bench.graph(component))
+    assert deployment.spec.replicas == expected
+    [deployment] = render(bench.graph({**component, "replicas": 1}))
+    assert deployment.spec.replicas == 1
+
+
+def test_the_deployment_config_sets_port_and_resources(bench: Bench) -> None:
+    config = '{"frontend":{"port":1,"ServiceArgs":{"resources":{"cpu":"2","gpu":1,"custom":{"a/b":"3"}}}}}'
+    own = {"env": [{"name": "DYN_DEPLOYMENT_CONFIG", "value": config}], "resources": {"limits": {"cpu": "4"}}}
+    [deployment] = render(bench.graph(bench.component("frontend", own, name="Web")))
+    assert deployment.spec.pod_template is not None
+    container = deployment.spec.pod_template["spec"]["containers"][0]
+    assert container["resources"] == {
+        "requests": {"cpu": "2", "nvidia.com/gpu": "1", "a/b": "3"},
+        "limits": {"cpu": "4", "nvidia.com/gpu": "1", "a/b": "3"},
+    }
+    assert container["env"][0]["value"].startswith('{"frontend":{"port":8000,')
+
+
+@pytest.mark.parametrize(
+    ("config", "rule"),
+    [
+        pytest.param("{", "is not JSON", id="not JSON"),
+        pytest.param('{"Worker":3}', "must be an object", id="entry"),
+        pytest.param('{"Worker":{"ServiceArgs":{"workers":"x"}}}', "must be a number of replicas", id="workers"),
+        pytest.param('{"Worker":{"ServiceArgs":{"resources":{"cpu":"x"}}}}', "not a quantity", id="quantity"),
+    ],
+)
+def test_a_malformed_deployment_config_is_an_error(bench: Bench, config: str, rule: str) -> None:
+    component = bench.component("worker", {"env": [{"name": "DYN_DEPLOYMENT_CONFIG", "value": config}]})
+    with pytest.raises(InvalidObject, match=rule) as raised:
+        render(bench.graph(component))
+    assert raised.value.path == "spec.components[0].podTemplate.spec.containers[main].env[DYN_DEPLOYMENT_CONFIG]"
+
+
+def test_a_kv_transfer_policy_reaches_workers_only_T_POD_126_T_POD_127_T_POD_128(bench: Bench) -> None:
+    policy = {"labelKey": "z", "domain": "zone", "enforcement": "preferred", "preferredWeight": 0.85}
+    own = {"env": [{"name": "DYN_TOPOLOGY_ENABLED", "value": "false"}]}
+    graph = bench.graph(
+        bench.component("worker", own), bench.component("frontend"), experimental={"kvTransferPolicy": policy}
+    )
+    worker, frontend = render(graph)
+    assert dict(main_env(worker)) == {
+        "DYN_KV_TRANSFER_DOMAIN": "zone",
+        "DYN_KV_TRANSFER_ENFORCEMENT": "preferred",
+        "DYN_KV_TRANSFER_PREFERRED_WEIGHT": "0.85",
+        "DYN_TOPOLOGY_ENABLED": "true",
+        "DYN_TOPOLOGY_MOUNT_PATH": "/etc/dynamo/topology",
+    }
+    rendered = render_deployment(worker, Surroundings()).content()["spec"]["template"]
+    assert rendered["metadata"]["annotations"] == {"nvidia.com/topology-label-key": "z"}
+    assert rendered["spec"]["volumes"][0] == {
+        "name": "topology-labels",
+        "downwardAPI": {"items": [{"path": "zone", "fieldRef": {"fieldPath": "metadata.labels['z']"}}]},
+    }
+    assert "topology" not in str(frontend.content())
+
+
+def test_a_policy_by_cluster_topology_needs_grove(bench: Bench) -> None:
+    policy = {"clusterTopologyName": "t", "domain": "zone"}
+    with pytest.raises(InvalidObject, match="needs the Grove pathway") as raised:
+        render(bench.graph(bench.component("worker"), experimental={"kvTransferPolicy": policy}))
+    assert raised.value.path == "spec.experimental.kvTransferPolicy.clusterTopologyName"

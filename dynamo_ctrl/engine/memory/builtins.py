@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from dynamo_ctrl.engine.memory.crds import CRD_STRATEGY
+from dynamo_ctrl.engine.memory.kinds import cluster, configuration, pods, workloads
 from dynamo_ctrl.engine.memory.namespaces import NAMESPACE_STRATEGY
 from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Strategy
 from dynamo_ctrl.engine.port import AnyKind
 
-_SPEC: Final = frozenset({"spec"})
-_BOTH: Final = frozenset({"spec", "status"})
 _SCALE: Final = ScalePaths(selector="spec.selector")
 _PLAIN: Final = Strategy()
 
@@ -19,13 +18,13 @@ _PLAIN: Final = Strategy()
 def _resource(
     group: str,
     kind: str,
-    plural: str = "",
-    *,
-    version: str = "v1",
     strategy: Strategy = _PLAIN,
-    sections: frozenset[str] = _BOTH,
-    cluster: bool = False,
-    bumps: tuple[str, ...] = (),
+    *,
+    plural: str = "",
+    version: str = "v1",
+    sections: str = "spec status",
+    at_cluster: bool = False,
+    bumps: str = "",
     scale: ScalePaths | None = None,
     unconditional: bool = True,
     returns_deleted: bool = False,
@@ -36,111 +35,98 @@ def _resource(
         group=group,
         plural=plural or f"{kind.lower()}s",
         kind=kind,
-        namespaced=not cluster,
+        namespaced=not at_cluster,
         versions={version: strategy},
         stored=strategy,
         storage_version=version,
-        status="status" in sections,
+        status="status" in sections.split(),
         scale=scale,
-        bumps=bumps,
+        bumps=tuple(bumps.split()),
         unconditional=unconditional,
         returns_deleted=returns_deleted,
-        sections=sections,
+        sections=frozenset(sections.split()),
         selectable=frozenset(selectable),
         name_rule=name_rule,
     )
 
 
+# fmt: off
 def _core() -> Iterator[Served]:
-    yield _resource("", "Namespace", cluster=True, strategy=NAMESPACE_STRATEGY, returns_deleted=True, name_rule="label",
-                    selectable=("status.phase",))  # fmt: skip
-    yield _resource("", "Node", cluster=True, returns_deleted=True, selectable=("spec.unschedulable",))
-    yield _resource("", "PersistentVolume", cluster=True, returns_deleted=True)
-    yield _resource("", "Pod", bumps=("spec",), returns_deleted=True,
-                    selectable=("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-                                "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs",
-                                "status.nominatedNodeName"))  # fmt: skip
-    yield _resource(
-        "", "Service", returns_deleted=True, name_rule="service", selectable=("spec.clusterIP", "spec.type")
-    )
-    yield _resource("", "ServiceAccount", sections=frozenset({"secrets", "imagePullSecrets", "automountServiceAccountToken"}),
-                    returns_deleted=True)  # fmt: skip
-    yield _resource("", "ConfigMap", sections=frozenset({"data", "binaryData", "immutable"}))
-    yield _resource("", "Secret", sections=frozenset({"data", "stringData", "type", "immutable"}), selectable=("type",))
-    yield _resource("", "PersistentVolumeClaim", returns_deleted=True)
-    yield _resource("", "Endpoints", "endpoints", sections=frozenset({"subsets"}))
-    yield _resource("", "ReplicationController", bumps=("spec",), scale=_SCALE, returns_deleted=True,
-                    selectable=("status.replicas",))  # fmt: skip
-    yield _resource("", "PodTemplate", sections=frozenset({"template"}), returns_deleted=True)
-    yield _resource("", "ResourceQuota", returns_deleted=True)
-    yield _resource("", "LimitRange", sections=_SPEC)
+    pod_fields = ("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
+                  "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName")
+    yield _resource("", "Namespace", NAMESPACE_STRATEGY, at_cluster=True, returns_deleted=True, name_rule="label",
+                    selectable=("status.phase",))
+    yield _resource("", "Node", at_cluster=True, returns_deleted=True, selectable=("spec.unschedulable",))
+    yield _resource("", "PersistentVolume", at_cluster=True, returns_deleted=True)
+    yield _resource("", "Pod", pods.POD, bumps="spec", returns_deleted=True, selectable=pod_fields)
+    yield _resource("", "Service", cluster.SERVICE, returns_deleted=True, name_rule="service",
+                    selectable=("spec.clusterIP", "spec.type"))
+    yield _resource("", "ServiceAccount", returns_deleted=True,
+                    sections="secrets imagePullSecrets automountServiceAccountToken")
+    yield _resource("", "ConfigMap", configuration.CONFIG_MAP, sections="data binaryData immutable")
+    yield _resource("", "Secret", configuration.SECRET, sections="data stringData type immutable", selectable=("type",))
+    yield _resource("", "PersistentVolumeClaim", cluster.CLAIM, returns_deleted=True)
+    yield _resource("", "Endpoints", plural="endpoints", sections="subsets")
+    yield _resource("", "ReplicationController", bumps="spec", scale=_SCALE, returns_deleted=True,
+                    selectable=("status.replicas",))
+    yield _resource("", "PodTemplate", sections="template", returns_deleted=True)
+    yield _resource("", "ResourceQuota", cluster.QUOTA, returns_deleted=True)
+    yield _resource("", "LimitRange", sections="spec")
 
 
 def _apps() -> Iterator[Served]:
-    yield _resource("apps", "Deployment", bumps=("spec", "annotations"), scale=_SCALE, returns_deleted=True)
-    yield _resource("apps", "ReplicaSet", bumps=("spec",), scale=_SCALE, returns_deleted=True,
-                    selectable=("status.replicas",))  # fmt: skip
-    yield _resource("apps", "StatefulSet", bumps=("spec",), scale=_SCALE, returns_deleted=True)
-    yield _resource("apps", "DaemonSet", bumps=("spec",), returns_deleted=True)
-    yield _resource("apps", "ControllerRevision", sections=frozenset({"data", "revision"}))
-    yield _resource("batch", "Job", bumps=("spec",), returns_deleted=True, selectable=("status.successful",))
-    yield _resource("batch", "CronJob", bumps=("spec",), returns_deleted=True)
-    yield _resource("autoscaling", "HorizontalPodAutoscaler", version="v2", bumps=("spec",), returns_deleted=True)
-    yield _resource("policy", "PodDisruptionBudget", bumps=("spec",), unconditional=False, returns_deleted=True)
-
-
-_RULES: Final = frozenset({"rules", "aggregationRule"})
-_ROLE_BINDING: Final = frozenset({"subjects", "roleRef"})
+    yield _resource("apps", "Deployment", workloads.DEPLOYMENT, bumps="spec annotations", scale=_SCALE, returns_deleted=True)
+    yield _resource("apps", "ReplicaSet", workloads.REPLICA_SET, bumps="spec", scale=_SCALE, returns_deleted=True,
+                    selectable=("status.replicas",))
+    yield _resource("apps", "StatefulSet", workloads.STATEFUL_SET, bumps="spec", scale=_SCALE, returns_deleted=True)
+    yield _resource("apps", "DaemonSet", workloads.DAEMON_SET, bumps="spec", returns_deleted=True)
+    yield _resource("apps", "ControllerRevision", sections="data revision")
+    yield _resource("batch", "Job", workloads.JOB, bumps="spec", returns_deleted=True, selectable=("status.successful",))
+    yield _resource("batch", "CronJob", workloads.CRON_JOB, bumps="spec", returns_deleted=True)
+    yield _resource("autoscaling", "HorizontalPodAutoscaler", cluster.AUTOSCALER, version="v2", bumps="spec",
+                    returns_deleted=True)
+    yield _resource("policy", "PodDisruptionBudget", cluster.DISRUPTION_BUDGET, bumps="spec", unconditional=False,
+                    returns_deleted=True)
 
 
 def _others() -> Iterator[Served]:
-    rbac = "rbac.authorization.k8s.io"
-    yield _resource(rbac, "Role", sections=_RULES, name_rule="path")
-    yield _resource(rbac, "RoleBinding", sections=_ROLE_BINDING, name_rule="path")
-    yield _resource(rbac, "ClusterRole", sections=_RULES, cluster=True, name_rule="path")
-    yield _resource(rbac, "ClusterRoleBinding", sections=_ROLE_BINDING, cluster=True, name_rule="path")
-    yield _resource("coordination.k8s.io", "Lease", sections=_SPEC, unconditional=False)
-    yield _resource("networking.k8s.io", "Ingress", "ingresses", bumps=("spec",), returns_deleted=True)
-    yield _resource(
-        "networking.k8s.io", "IngressClass", "ingressclasses", sections=_SPEC, bumps=("spec",), cluster=True
-    )
-    yield _resource("networking.k8s.io", "NetworkPolicy", "networkpolicies", sections=_SPEC, bumps=("spec",))
-    yield _resource("discovery.k8s.io", "EndpointSlice", sections=frozenset({"addressType", "endpoints", "ports"}),
-                    bumps=("addressType", "endpoints", "ports"))  # fmt: skip
-    yield _resource("storage.k8s.io", "StorageClass", "storageclasses", cluster=True, returns_deleted=True,
-                    sections=frozenset({"provisioner", "parameters", "reclaimPolicy", "mountOptions",
-                                        "allowVolumeExpansion", "volumeBindingMode", "allowedTopologies"}))  # fmt: skip
-    yield _resource("scheduling.k8s.io", "PriorityClass", "priorityclasses", cluster=True, bumps=("value",),
-                    sections=frozenset({"value", "globalDefault", "description", "preemptionPolicy"}))  # fmt: skip
-    yield _resource("node.k8s.io", "RuntimeClass", "runtimeclasses", cluster=True, unconditional=False,
-                    sections=frozenset({"handler", "overhead", "scheduling"}))  # fmt: skip
+    rbac, networking, hooks = "rbac.authorization.k8s.io", "networking.k8s.io", "admissionregistration.k8s.io"
+    for scope, at_cluster in (("", False), ("Cluster", True)):
+        yield _resource(rbac, f"{scope}Role", configuration.ROLE, at_cluster=at_cluster, name_rule="path",
+                        sections="rules aggregationRule")
+        yield _resource(rbac, f"{scope}RoleBinding", configuration.ROLE_BINDING, at_cluster=at_cluster, name_rule="path",
+                        sections="subjects roleRef")
+    yield _resource("coordination.k8s.io", "Lease", sections="spec", unconditional=False)
+    yield _resource(networking, "Ingress", cluster.INGRESS, plural="ingresses", bumps="spec", returns_deleted=True)
+    yield _resource(networking, "IngressClass", plural="ingressclasses", sections="spec", bumps="spec", at_cluster=True)
+    yield _resource(networking, "NetworkPolicy", cluster.NETWORK_POLICY, plural="networkpolicies", sections="spec",
+                    bumps="spec")
+    yield _resource("discovery.k8s.io", "EndpointSlice", cluster.ENDPOINT_SLICE, sections="addressType endpoints ports",
+                    bumps="addressType endpoints ports")
+    yield _resource("storage.k8s.io", "StorageClass", cluster.STORAGE_CLASS, plural="storageclasses", at_cluster=True,
+                    returns_deleted=True, sections="provisioner parameters reclaimPolicy mountOptions allowVolumeExpansion "
+                                                   "volumeBindingMode allowedTopologies")
+    yield _resource("scheduling.k8s.io", "PriorityClass", cluster.PRIORITY_CLASS, plural="priorityclasses",
+                    at_cluster=True, bumps="value", sections="value globalDefault description preemptionPolicy")
+    yield _resource("node.k8s.io", "RuntimeClass", plural="runtimeclasses", at_cluster=True, unconditional=False,
+                    sections="handler overhead scheduling")
     for kind in ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"):
-        yield _resource("admissionregistration.k8s.io", kind, cluster=True, bumps=("webhooks",), unconditional=False,
-                        sections=frozenset({"webhooks"}))  # fmt: skip
-    yield _resource("apiextensions.k8s.io", "CustomResourceDefinition", cluster=True, bumps=("spec",),
-                    strategy=CRD_STRATEGY, unconditional=False, returns_deleted=True)  # fmt: skip
-
-
-_EVENT: Final = frozenset({"eventTime", "series", "reportingInstance", "action", "reason", "related", "type"})
+        yield _resource(hooks, kind, at_cluster=True, bumps="webhooks", unconditional=False, sections="webhooks")
+    yield _resource("apiextensions.k8s.io", "CustomResourceDefinition", CRD_STRATEGY, at_cluster=True, bumps="spec",
+                    unconditional=False, returns_deleted=True)
 
 
 def _events() -> Iterator[Served]:
-    core = _EVENT | {
-        "involvedObject",
-        "message",
-        "source",
-        "firstTimestamp",
-        "lastTimestamp",
-        "count",
-        "reportingComponent",
-    }
+    shared = "eventTime series reportingInstance action reason related type"
     fields = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
               "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath", "reason",
-              "reportingComponent", "source", "type")  # fmt: skip
-    yield _resource("", "Event", sections=core, selectable=fields)
-    events = _EVENT | {"regarding", "note", "reportingController", "deprecatedSource", "deprecatedFirstTimestamp",
-                       "deprecatedLastTimestamp", "deprecatedCount"}  # fmt: skip
-    yield _resource("events.k8s.io", "Event", sections=events)
+              "reportingComponent", "source", "type")
+    yield _resource("", "Event", cluster.CORE_EVENT, selectable=fields,
+                    sections=f"{shared} involvedObject message source firstTimestamp lastTimestamp count reportingComponent")
+    yield _resource("events.k8s.io", "Event", cluster.EVENT,
+                    sections=f"{shared} regarding note reportingController deprecatedSource deprecatedFirstTimestamp "
+                             "deprecatedLastTimestamp deprecatedCount")
+# fmt: on
 
 
 def builtins() -> Iterator[Served]:

@@ -45,6 +45,7 @@ INCONSISTENT = (
     "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
     "deleted between the time the first chunk was returned and now may show up in the list."
 )
+_REFUSED = "the server rejected our request due to an error in our request"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +128,12 @@ def _invalid(what: str, name: str, errors: Sequence[FieldError], details: dict[s
 
 def patch_refused() -> Invalid:
     """422 for a JSON patch that does not apply. The server says no more than this."""
-    return Invalid("the server rejected our request due to an error in our request")
+    return Invalid(_REFUSED)
 
 
 def test_failed() -> Conflict:
-    """A JSON patch whose `test` did not hold: the port tells it as a conflict (the server itself says 422)."""
-    return Conflict("the server rejected our request due to an error in our request", code=422, reason="Invalid")
+    """A JSON patch with tests that does not apply: the port tells it as a conflict (the server itself says 422)."""
+    return Conflict(f"a test of the patch failed: {_REFUSED}")
 
 
 def no_such_resource() -> NotFound:

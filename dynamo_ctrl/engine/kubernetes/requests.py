@@ -74,7 +74,9 @@ class Requests:
                 timeout=self._timeout,
             ) as response:
                 content = await response.read()
-        except (aiohttp.ClientConnectorError, aiohttp.ClientHttpProxyError, aiohttp.ConnectionTimeoutError) as error:
+        except aiohttp.ClientHttpProxyError as error:  # its text and its cause spell the proxy's password
+            raise Unreachable(f"{route.server}: the proxy {route.proxy} answered {error.status} to CONNECT") from None
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Unreachable(f"{route.server}: {error}") from error
         except (aiohttp.ClientResponseError, aiohttp.InvalidURL) as error:
             raise MalformedAnswer(f"{route.server}: {error}") from error

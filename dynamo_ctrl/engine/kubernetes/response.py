@@ -156,12 +156,13 @@ class ResponseParser:
 
     def _read_chunks(self, data: bytes, at: int) -> int:
         """Size lines and, in one go, every chunk that is there whole."""
+        begin = at
         while True:
             end = data.find(b"\r\n", at, at + MAX_SIZE_LINE)
             if end < 0:
                 if len(data) - at >= MAX_SIZE_LINE:
                     raise ProtocolError("a chunk's size line is too long")
-                return -1
+                return at if at > begin else -1
             size = _chunk_size(data[at:end])
             start = end + 2
             stop = start + size

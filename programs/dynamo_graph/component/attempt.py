@@ -16,7 +16,7 @@ from dynamo_ctrl.program.effect import Delete, Event, PatchPrimary, Refuse, Retr
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Step
-from dynamo_graph.api.component import BackendFramework
+from dynamo_graph.api.component import BackendFramework, Component
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
@@ -34,6 +34,7 @@ from dynamo_graph.graph.status import Reason, failed_attempt, succeeded
 from dynamo_graph.render.component_deployment import render_component_deployments
 from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
 from dynamo_graph.render.template import main_container
+from dynamo_graph.render.warnings import render_warnings
 
 POLICY: Final = SyncPolicy(prefix=BOOKKEEPING_PREFIX)
 
@@ -56,7 +57,16 @@ class Attempt:
         self._waiting = awaited(self._graph.spec.components)
         self._children: dict[str, Sync] = {}
         generation = self._generation()
-        self.steps = (*self._hash_steps(generation), self._discovery_step(config), *self._workload_steps(generation))
+        try:
+            check_names(self._graph, generation.suffix)
+        except InvalidObject as error:
+            self.steps: tuple[Step, ...] = (self._refused("names", error),)
+        else:
+            self.steps = (
+                *self._hash_steps(generation),
+                self._discovery_step(config),
+                *self._workload_steps(generation),
+            )
 
     def status(self, report: Report) -> GraphStatus | None:
         """The status after the attempt."""
@@ -112,7 +122,6 @@ class Attempt:
             return (Step(name="orchestrator", effects=(refuse,), reason=Reason.NO_ORCHESTRATOR),)
         suffix = generation.suffix
         try:
-            check_names(self._graph, suffix)
             rendered = render_component_deployments(
                 self._graph,
                 suffix=suffix,
@@ -122,7 +131,10 @@ class Attempt:
         except InvalidObject as error:
             return (self._refused("components", error, COMPONENTS_FAILED),)
         children = {child.spec.name: child for child in rendered}
-        self._children = {name: Sync(child=children[name], policy=POLICY) for name in sorted(children)}
+        warnings = {component.name: _warning(component) for component in self._graph.spec.components}
+        self._children = {
+            name: Sync(child=children[name], policy=POLICY, event=warnings[name]) for name in sorted(children)
+        }
         steps = [Step(name="components", effects=tuple(self._children.values()), prefix=COMPONENTS_FAILED)]
         names = {child.metadata.name for child in rendered}
         gone = orphans(self._owned, components=children, wanted=names)
@@ -141,7 +153,15 @@ class Attempt:
                 found[component.name] = live.spec.backend_framework
         return found
 
-    def _refused(self, name: str, error: InvalidObject, prefix: str) -> Step:
+    def _refused(self, name: str, error: InvalidObject, prefix: str = "") -> Step:
         """What cannot be rendered. If the own spec alone is to blame, only an edit brings another attempt."""
         retry = Retry.NEVER if error.what == f"{self._graph.kind.kind} {self._graph.key}" else Retry.BACKOFF
         return Step(name=name, effects=(Refuse(message=str(error), error=error, retry=retry),), prefix=prefix)
+
+
+def _warning(component: Component) -> Event | None:
+    """What its author should know about a component, told whenever its deployment is written."""
+    found = tuple(render_warnings(component))
+    if not found:
+        return None
+    return Event(type="Warning", reason=found[0].reason, note="; ".join(warning.message for warning in found))

@@ -14,6 +14,7 @@ from dynamo_ctrl.objects.object import Object
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.names import discovery_account
+from dynamo_graph.component.names import MAX_LABEL
 from dynamo_graph.render.discovery import discovery
 from dynamo_graph.render.errors import rendering
 from dynamo_graph.render.inherit import inherited_annotations
@@ -52,7 +53,7 @@ def discovery_objects(graph: DynamoGraphDeployment, config: OperatorConfig) -> t
     labels = {
         MANAGED: "dynamo-operator",
         "app.kubernetes.io/component": "rbac",
-        "app.kubernetes.io/name": account,
+        "app.kubernetes.io/name": account[:MAX_LABEL].rstrip("-."),
     }
     metadata = {"namespace": namespace, "labels": labels}
     return (

@@ -246,7 +246,9 @@ def test_the_runtime_version_stands_last() -> None:
 
 NAMES = st.sampled_from(["w", "decode", "Prefill", "a-b"])
 TEXTS = st.text(max_size=8)
-ENV = st.lists(st.fixed_dictionaries({"name": NAMES, "value": TEXTS}), max_size=3, unique_by=lambda entry: entry["name"])
+ENV = st.lists(
+    st.fixed_dictionaries({"name": NAMES, "value": TEXTS}), max_size=3, unique_by=lambda entry: entry["name"]
+)
 CONTAINERS = st.fixed_dictionaries(
     {"name": st.just("main"), "image": TEXTS, "args": st.lists(TEXTS, max_size=3), "env": ENV}
 )

@@ -1,0 +1,125 @@
+"""What tests of graphs need: graphs in a line, and a small cluster in which the whole pathway runs without a server.
+
+    world = GraphWorld(graph(component("Frontend", "frontend"), component("decode", "decode")))
+    world.converge()
+    world.run_pods()
+    assert world.graph().status.state == "successful"
+
+No Pod ever runs here: `run_pods` writes the status that a Deployment has when all of its Pods are ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from dynamo_ctrl.controller.answer import Answer
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
+from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.testing import FakeCache
+from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
+from dynamo_graph.api.config import OperatorConfig
+from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
+from dynamo_graph.component.program import ComponentProgram
+from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
+from dynamo_graph.graph.program import GraphProgram
+from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET
+
+O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
+
+NAMESPACE = "ns"
+ORCHESTRATORS: tuple[Kind[Any], ...] = (POD_CLIQUE_SET, DISAGGREGATED_SET, LEADER_WORKER_SET)
+"""APIs that a plain cluster does not serve."""
+
+
+def component(name: str, type_: str | None = None, *, image: str = "registry.example/w:1.4.0", **fields: Any) -> dict[str, Any]:
+    """A component as a user writes it, with a container `main`; `main=` adds fields to that container."""
+    main = {"name": "main", "image": image, **fields.pop("main", {})}
+    template = fields.pop("podTemplate", {"spec": {"containers": [main]}})
+    kind = {} if type_ is None else {"type": type_}
+    return {"name": name, **kind, "podTemplate": template, **fields}
+
+
+def graph(
+    *components: dict[str, Any],
+    name: str = "g",
+    annotations: dict[str, str] | None = None,
+    finalizers: Iterable[str] = (),
+    **spec: Any,
+) -> DynamoGraphDeployment:
+    """A graph of those components."""
+    metadata: dict[str, Any] = {"name": name, "namespace": NAMESPACE}
+    if annotations:
+        metadata["annotations"] = annotations
+    if finalizers:
+        metadata["finalizers"] = list(finalizers)
+    return DYNAMO_GRAPH_DEPLOYMENT.object({"metadata": metadata, "spec": {"components": list(components), **spec}})
+
+
+class GraphWorld:
+    """A plain cluster with some objects in it, and the programs of the component pathway.
+
+    Attributes:
+        cache: the cluster.
+        programs: what runs in it; the graph's own come first.
+    """
+
+    def __init__(
+        self,
+        *objects: Object[Any, Any],
+        config: OperatorConfig | None = None,
+        absent: Iterable[Kind[Any]] = ORCHESTRATORS,
+    ) -> None:
+        self.cache = FakeCache(objects, absent=absent)
+        self.programs: list[object] = [
+            GraphProgram(),
+            ComponentProgram(config),
+            ComponentDeploymentProgram(config),
+        ]
+
+    def converge(self) -> int:
+        """Run everything until nobody writes; the number of passes."""
+        return self.cache.converge(self.programs)
+
+    def pass_over_graph(self, name: str = "g") -> Answer:
+        """One attempt at one graph; its answer."""
+        return self.cache.reconcile(self.programs[:2], f"{NAMESPACE}/{name}")
+
+    def pass_over_deployment(self, name: str) -> Answer:
+        """One attempt at one component deployment; its answer."""
+        return self.cache.reconcile(self.programs[2], f"{NAMESPACE}/{name}")
+
+    def run_pods(self) -> None:
+        """All Pods of all Deployments become ready, and everything converges."""
+        for deployment in self.cache.list(DEPLOYMENT):
+            replicas = 1 if deployment.spec.replicas is None else deployment.spec.replicas
+            status = {
+                "observedGeneration": deployment.metadata.generation,
+                "conditions": [{"type": "Available", "status": "True", "reason": "MinimumReplicasAvailable"}],
+                **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
+            }
+            self.cache.set_status(DEPLOYMENT, deployment.key, status)
+        self.converge()
+
+    def graph(self, name: str = "g") -> DynamoGraphDeployment:
+        """The graph as it is now."""
+        return self._get(DYNAMO_GRAPH_DEPLOYMENT, name)
+
+    def deployment(self, name: str) -> DynamoComponentDeployment:
+        """A component deployment as it is now."""
+        return self._get(DYNAMO_COMPONENT_DEPLOYMENT, name)
+
+    def deployments(self) -> list[str]:
+        """The names of all component deployments, sorted."""
+        return [each.metadata.name for each in self.cache.list(DYNAMO_COMPONENT_DEPLOYMENT)]
+
+    def wrote(self, since: int = 0) -> list[str]:
+        """The writes of the programs from number `since` on, in words."""
+        return [str(write) for write in self.cache.writes[since:]]
+
+    def _get(self, kind: Kind[O], name: str) -> O:
+        found = self.cache.get(kind, f"{NAMESPACE}/{name}")
+        if found is None:
+            raise LookupError(f"there is no {kind.kind} {NAMESPACE}/{name}")
+        return found

@@ -135,12 +135,16 @@ def _check(path: Path) -> None:
         content = yaml.safe_load(path.read_text())
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), f"is not YAML: {' '.join(str(error).split())}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(str(path), "is not text") from error
+    except yaml.YAMLError as error:  # its own text quotes the line, which may hold a secret
+        mark = getattr(error, "problem_mark", None)
+        at = f" at line {mark.line + 1}" if mark else ""
+        raise ConfigError(str(path), f"is not YAML: {getattr(error, 'problem', None) or 'unreadable'}{at}") from None
     if not isinstance(content, Mapping):
         raise ConfigError(str(path), "is not a kubeconfig; expected a mapping with clusters, users and contexts")
     for table in ("clusters", "users", "contexts"):
-        entries = content.get(table) or ()
+        entries = content.get(table) or []
         if not isinstance(entries, list) or not all(isinstance(e, Mapping) and e.get("name") for e in entries):
             raise ConfigError(f"{path}: {table}", "must be a list of entries, each with a name")
 
@@ -167,7 +171,7 @@ def _impersonation(user: Section) -> tuple[tuple[str, str], ...]:
     named = (("Impersonate-User", user.text("as")), ("Impersonate-Uid", user.text("as-uid")))
     groups = (("Impersonate-Group", group) for group in user.strings("as-groups"))
     extra = user.section("as-user-extra")
-    further = ((f"Impersonate-Extra-{quote(key)}", value) for key in extra.content for value in extra.strings(key))
+    further = ((f"Impersonate-Extra-{quote(key, safe='')}", value) for key in extra.content for value in extra.strings(key))
     found = (*(pair for pair in named if pair[1]), *groups, *further)
     if found and "as" not in user:
         raise user.error("as", "is missing; as-uid, as-groups and as-user-extra need it")

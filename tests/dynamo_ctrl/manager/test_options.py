@@ -1,0 +1,81 @@
+"""Options: every field has a default, a rule that is named when it is broken, and one way in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from dynamo_ctrl.cache.cache import CacheOptions
+from dynamo_ctrl.controller.options import ControllerOptions
+from dynamo_ctrl.manager.errors import InvalidOption
+from dynamo_ctrl.manager.options import ManagerOptions, resolve
+
+GIVEN: Mapping[str, Any] = {
+    "name": "mine",
+    "cache": {"namespaces": ["a", "b"]},
+    "controller": {"workers": 3},
+    "controllers": {"graph": {"workers": 5}},
+    "health_address": ":8081",
+    "metrics_address": ":8080",
+    "sync_timeout": 1,
+    "stop_budget": 2.5,
+    "event_capacity": 7,
+    "event_flush": 0,
+    "garbage": False,
+}
+
+
+def test_every_field_can_be_given_and_differs_from_its_default() -> None:
+    default, given = ManagerOptions(), resolve(ManagerOptions, GIVEN)
+    names = {option.name for option in fields(ManagerOptions)}
+    assert set(GIVEN) == names, "a new option belongs into this test"
+    assert {name for name in names if getattr(given, name) == getattr(default, name)} == set()
+    assert given.cache == CacheOptions(namespaces=("a", "b"))
+    assert given.for_controller("graph").workers == 5
+    assert given.for_controller("other").workers == 3
+
+
+def test_nothing_given_is_the_default() -> None:
+    assert resolve(ManagerOptions) == ManagerOptions()
+    assert resolve(ManagerOptions, {"name": None}, {}) == ManagerOptions()
+
+
+def test_the_first_layer_that_names_a_field_wins_field_by_field() -> None:
+    flags = {"controller": {"workers": 8}, "name": None}
+    file = {"controller": {"workers": 2, "max_progress": 3}, "name": "from the file"}
+    resolved = resolve(ManagerOptions, flags, file)
+    assert resolved.controller == ControllerOptions(workers=8, max_progress=3)
+    assert resolved.name == "from the file"
+
+
+def test_numbers_may_come_as_text() -> None:
+    assert resolve(ManagerOptions, {"stop_budget": "12.5", "garbage": "false"}).stop_budget == 12.5
+
+
+@pytest.mark.parametrize(
+    ("given", "field", "rule"),
+    [
+        ({"nmae": "x"}, "nmae", "no such option; there are: cache, controller"),
+        ({"controller": {"wrokers": 1}}, "controller.wrokers", "no such option; there are: conflicts"),
+        ({"stop_budget": "soon"}, "stop_budget", "Expected `float`, got `str`"),
+        ({"stop_budget": -1}, "stop_budget", "must not be negative, got -1.0"),
+        ({"event_capacity": 0}, "event_capacity", "must be at least 1, got 0"),
+        ({"controller": {"workers": 0}}, "controller", "workers: must be at least 1, got 0"),
+        ({"cache": {"namespaces": 5}}, "cache.namespaces", "Expected `array`, got `int`"),
+    ],
+)
+def test_what_is_wrong_is_named_with_its_field(given: dict[str, Any], field: str, rule: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        resolve(ManagerOptions, given)
+    assert caught.value.field == field
+    assert caught.value.rule.startswith(rule)
+
+
+def test_options_cannot_change() -> None:
+    options = ManagerOptions(controllers=MappingProxyType({}))
+    with pytest.raises(AttributeError):
+        options.name = "other"  # type: ignore[misc]

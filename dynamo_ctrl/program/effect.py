@@ -126,12 +126,14 @@ class PatchPrimary:
 class Delete:
     """That very object is gone. Sent with its uid and resourceVersion; "not found" is success.
 
-    `owned` refuses (ownership conflict) when the primary does not control it.
+    `owned` refuses (ownership conflict) when the primary does not control it. `grace_seconds` (Pods only) takes the place of
+    the grace that the object asks for, and shortens that of one that is being deleted already: 0 ends it, as a kubelet does.
     """
 
     target: AnyObject
     owned: bool = True
     propagation: Propagation = "Background"
+    grace_seconds: int | None = None
     event: Event | None = None
 
 

@@ -152,7 +152,11 @@ class _Run:
         changed = True
         try:
             raw = await self._engine.delete(
-                live.kind, live.key, preconditions=decided.preconditions, propagation=decided.propagation
+                live.kind,
+                live.key,
+                preconditions=decided.preconditions,
+                propagation=decided.propagation,
+                grace_seconds=decided.grace_seconds,
             )
         except NotFound as error:
             if not error.details.get("name"):

@@ -46,7 +46,7 @@ from dynamo_ctrl.program.effect import (
     Sync,
 )
 from dynamo_ctrl.program.errors import OwnershipConflict, Refusal
-from dynamo_ctrl.program.sync import Action, bookkeeping, content_hash, declared, verdict
+from dynamo_ctrl.program.sync import Action, bookkeeping, content_hash, converged, declared, verdict
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -102,6 +102,7 @@ class Deletion:
     live: AnyObject
     preconditions: Preconditions
     propagation: Propagation
+    grace_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +164,20 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     if not effect.shared_owner and not is_controlled_by(live, primary):
         return Refused(OwnershipConflict(_foreign(live, primary), live=live))
     found = verdict(live, desired, effect.policy.prefix)
-    metadata = desired["metadata"]
-    converge = effect.policy.metadata == "converge"
-    annotations = {**((converge and metadata.get("annotations")) or {}), **found.annotations}
-    labels = (converge and metadata.get("labels")) or {}
-    before = live.content()
+    before, metadata = live.content(), desired["metadata"]
+    labels: Mapping[str, str] = {}
+    annotations = found.annotations
+    if effect.policy.metadata == "converge":
+        labels = metadata.get("labels") or {}
+        annotations = converged(live, metadata.get("annotations") or {}, found, effect.policy.prefix)
     after = {**before, "metadata": _with_maps(before["metadata"], annotations=annotations, labels=labels)}
     changes = operations(before["metadata"], after["metadata"], "/metadata")
     if found.action is Action.WRITE:
         old, new = declared(before), declared(desired)
-        changes += [{"op": "add", "path": f"/{name}", "value": value} for name, value in sorted(new.items())]
+        changes += [
+            {"op": "replace" if name in old else "add", "path": f"/{name}", "value": value}
+            for name, value in sorted(new.items())
+        ]
         changes += [{"op": "remove", "path": f"/{name}"} for name in sorted(old.keys() - new.keys())]
         after = {name: value for name, value in after.items() if name not in old} | new
     if not changes:
@@ -225,12 +230,17 @@ def _delete(effect: Delete, primary: AnyObject, view: Lookup) -> Outcome:
         return Unchanged(None)
     if effect.owned and not is_controlled_by(live, primary):
         return Refused(OwnershipConflict(_foreign(live, primary), live=live))
-    if live.metadata.deletion_timestamp is not None:
+    if live.metadata.deletion_timestamp is not None and not _shortens(effect.grace_seconds, live):
         return Unchanged(live)
     if live.metadata.resource_version != target.metadata.resource_version:
         return Refused(Conflict(f"{target.ref} changed since it was read; whether it may go must be decided again"))
     seen = Preconditions(uid=live.metadata.uid, resource_version=live.metadata.resource_version)
-    return Deletion(live, seen, effect.propagation)
+    return Deletion(live, seen, effect.propagation, effect.grace_seconds)
+
+
+def _shortens(grace_seconds: int | None, live: AnyObject) -> bool:
+    """Whether an object that is being deleted waits for longer than that."""
+    return grace_seconds is not None and grace_seconds < (live.metadata.deletion_grace_period_seconds or 0)
 
 
 def _scale(effect: Scale, view: Lookup) -> Outcome:

@@ -22,6 +22,10 @@ HASH: Final = "last-applied-hash"
 GENERATION: Final = "last-applied-generation"
 
 
+COUNTS_ANNOTATIONS: Final = frozenset({("apps", "Deployment")})
+"""Group and kind of objects whose generation moves with their annotations too (a rule of the API server)."""
+
+
 class Action(Enum):
     """What the table says."""
 
@@ -73,7 +77,8 @@ def bookkeeping(prefix: str, hash_: str, generation: int) -> dict[str, str]:
 def verdict(live: Object[Any, Any], desired: JsonMap, prefix: str) -> Verdict:
     """The table of G 3.10 for the child `live` and the content that is `desired`.
 
-    The stored generation after a write is the one that the write will lead to.
+    The stored generation is the one that the write will lead to: also where the bookkeeping itself moves it, else a child
+    whose annotations were brought up to date would look edited in the next attempt, for ever.
     """
     wanted = content_hash(desired)
     annotations = live.metadata.annotations
@@ -84,8 +89,27 @@ def verdict(live: Object[Any, Any], desired: JsonMap, prefix: str) -> Verdict:
         return Verdict(Action.NOTHING, {})
     edited = current and stored is not None
     if same(declared(live.content()), declared(desired)):
-        return Verdict(Action.ANNOTATE, bookkeeping(prefix, wanted, generation), edited)
+        return Verdict(Action.ANNOTATE, bookkeeping(prefix, wanted, generation + _own_step(live)), edited)
     return Verdict(Action.WRITE, bookkeeping(prefix, wanted, generation + 1), edited)
+
+
+def converged(
+    live: Object[Any, Any], declared_annotations: Mapping[str, str], found: Verdict, prefix: str
+) -> Mapping[str, str]:
+    """The annotations to write where those that the child declares are kept up to date as well.
+
+    Where annotations move the generation, a write of them alone takes the bookkeeping with it.
+    """
+    present = live.metadata.annotations
+    wanted = {**declared_annotations, **found.annotations}
+    differs = any(present.get(name) != value for name, value in wanted.items())
+    if found.action is Action.NOTHING and differs and _own_step(live):
+        return {**wanted, f"{prefix}{GENERATION}": str(live.metadata.generation + 1)}
+    return wanted
+
+
+def _own_step(live: Object[Any, Any]) -> int:
+    return 1 if (live.kind.group, live.kind.kind) in COUNTS_ANNOTATIONS else 0
 
 
 def same(left: Any, right: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
+from dynamo_ctrl.objects.builtin.apps import REPLICA_SET
 from dynamo_ctrl.program.sync import Action, bookkeeping, content_hash, declared, same, verdict
 
 PREFIX = "example.com/"
@@ -95,7 +95,7 @@ def test_the_table_of_child_synchronisation(
         "generation": generation,
         "annotations": {name: value for name, value in annotations.items() if value is not None},
     }
-    found = verdict(DEPLOYMENT.object({"metadata": metadata, "spec": spec}), {"spec": SPEC}, PREFIX)
+    found = verdict(REPLICA_SET.object({"metadata": metadata, "spec": spec}), {"spec": SPEC}, PREFIX)
     assert found.action is action
     assert found.annotations == ({} if kept is None else bookkeeping(PREFIX, HASH, kept))
     assert found.edited is (hash_ == HASH and stored == "4")

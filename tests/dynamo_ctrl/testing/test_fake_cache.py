@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
@@ -169,8 +170,6 @@ class Hanging:
     watches = watching(WIDGET)
 
     async def reconcile(self, request: Request[Widget]) -> Result[WidgetStatus]:
-        import asyncio  # noqa: PLC0415
-
         await asyncio.sleep(0)
         return Result()
 

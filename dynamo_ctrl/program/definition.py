@@ -109,16 +109,15 @@ def definitions(programs: Iterable[object]) -> tuple[Definition, ...]:
 
 def describe(member: object) -> str:
     """How errors call a program that may lack a name."""
-    return f"{type(member).__module__}.{type(member).__qualname__}"
+    named = member if isinstance(member, type) else type(member)
+    return f"{named.__module__}.{named.__qualname__}"
 
 
 def check(member: object, where: str) -> None:
     """Raises `NotAProgram`, with `where` in its text, unless `member` has the shape of a program."""
     name = getattr(member, "name", None)
     if isinstance(member, type):
-        raise NotAProgram(
-            where, "a program or a zero-argument factory of one", f"the class {describe(member)} uncalled"
-        )
+        raise NotAProgram(where, "a program or a zero-argument factory of one", f"the class {describe(member)} itself")
     if not isinstance(name, str) or not name:
         raise NotAProgram(where, "a program with a non-empty `name`", repr(name))
     if not isinstance(getattr(member, "watches", None), Watches):

@@ -91,7 +91,10 @@ class Update:
 
     def predicted(self) -> AnyObject:
         """The object after the patch, as far as it can be told without a server."""
-        predicted: AnyObject = self.live.kind.object(self.patch.apply(self.live.content()))
+        patch = self.patch
+        if patch.type == "json":
+            patch = Change.json([step for step in msgspec.json.decode(patch.body) if step.get("op") != "test"])
+        predicted: AnyObject = self.live.kind.object(patch.apply(self.live.content()))
         return predicted
 
 

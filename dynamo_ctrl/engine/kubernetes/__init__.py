@@ -5,8 +5,10 @@ Importing this package is cheap: aiohttp and kubernetes_asyncio are imported whe
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dynamo_ctrl.engine.kubernetes.config import ConfigError
@@ -25,18 +27,25 @@ async def factory(config: EngineConfig) -> AsyncIterator[KubernetesEngine]:
     Raises:
         ConfigError: no configuration, or one that cannot be used.
     """
+    made = await asyncio.to_thread(_prepare, config)
+    engine = made()
+    try:
+        yield engine
+    finally:
+        await engine.close()
+
+
+def _prepare(config: EngineConfig) -> Callable[[], KubernetesEngine]:
+    """Import what is needed and read the configuration: half a second that need not hold up the loop."""
     from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
     from dynamo_ctrl.engine.kubernetes.locate import Locator
 
     cluster = Locator(kubeconfig=config.kubeconfig, context=config.context, clock=config.clock).find()
-    engine = KubernetesEngine(
+    return partial(
+        KubernetesEngine,
         cluster,
         user_agent=config.user_agent,
         request_timeout=config.request_timeout,
         clock=config.clock,
         on_request=config.on_request,
     )
-    try:
-        yield engine
-    finally:
-        await engine.close()

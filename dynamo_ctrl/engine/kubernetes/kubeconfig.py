@@ -1,6 +1,6 @@
 """A kubeconfig, merged by kubernetes_asyncio, and what one context of it says.
 
-The only module besides `oidc` that knows kubernetes_asyncio; it is imported when a kubeconfig is read, not before.
+This and `in_cluster` are all that knows kubernetes_asyncio; they are imported when a configuration is read, not before.
 Its merger and its nodes (which remember the file that each entry came from) are used; its loader is not, because it
 cannot do without a user section, reads `tokenFile` once, and runs plug-ins that can hang (PY 2.2).
 """
@@ -24,6 +24,7 @@ from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.kubernetes.config import Address, ClusterConfig, ConfigError, Tls
 from dynamo_ctrl.engine.kubernetes.credentials import Credentials, Fixed, TokenFile
 from dynamo_ctrl.engine.kubernetes.exec_plugin import ExecCommand, ExecPlugin
+from dynamo_ctrl.engine.kubernetes.oidc import OidcProvider, OidcToken
 from dynamo_ctrl.engine.kubernetes.section import Section
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -105,8 +106,6 @@ class Kubeconfig:
         return Fixed()
 
     def _provider(self, section: Section, clock: Clock) -> Credentials:
-        from dynamo_ctrl.engine.kubernetes.oidc import OidcProvider, OidcToken
-
         name = section.required("name")
         if name != "oidc":
             raise section.error("name", f"auth provider {name!r} is not supported; use its exec plug-in, or oidc")
@@ -171,7 +170,9 @@ def _impersonation(user: Section) -> tuple[tuple[str, str], ...]:
     named = (("Impersonate-User", user.text("as")), ("Impersonate-Uid", user.text("as-uid")))
     groups = (("Impersonate-Group", group) for group in user.strings("as-groups"))
     extra = user.section("as-user-extra")
-    further = ((f"Impersonate-Extra-{quote(key, safe='')}", value) for key in extra.content for value in extra.strings(key))
+    further = (
+        (f"Impersonate-Extra-{quote(key, safe='')}", value) for key in extra.content for value in extra.strings(key)
+    )
     found = (*(pair for pair in named if pair[1]), *groups, *further)
     if found and "as" not in user:
         raise user.error("as", "is missing; as-uid, as-groups and as-user-extra need it")

@@ -1,8 +1,8 @@
 """The `oidc` auth provider of a kubeconfig: an id token that is renewed with a refresh token.
 
-kubernetes_asyncio's requestor speaks to the identity provider. Two things are added: its TLS is verified (the requestor
-of version 36 turns verification off where no CA is given), and a run has a time-out. New tokens are written
-back to the kubeconfig, since a provider may accept a refresh token only once.
+The exchange with the identity provider (RFC 6749, section 6) is ours: the one of kubernetes_asyncio 36 turns TLS verification
+off where no authority is configured, has no time-out, fails where the provider keeps the refresh token, and uses what aiohttp
+is about to remove. New tokens are written back to the kubeconfig, since a provider may accept a refresh token only once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
+from urllib.parse import quote_plus
 
 import aiohttp
 import msgspec
 import structlog
-from kubernetes_asyncio.config.config_exception import ConfigException
-from kubernetes_asyncio.config.openid import OpenIDRequestor
 
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.kubernetes.credentials import CredentialsUnavailable, Renewing, Token
@@ -78,23 +77,29 @@ class OidcToken(Renewing):
     async def _refresh(self) -> Mapping[str, Any]:
         issuer = self._provider.issuer
         try:
-            requestor = _Requestor(self._provider)
             async with asyncio.timeout(OIDC_TIMEOUT):
-                answer = await requestor.refresh_token(self._refresh_token)
+                return await _exchange(self._provider, self._refresh_token)
         except TimeoutError as error:
             raise CredentialsUnavailable(f"oidc: no answer from {issuer} within {OIDC_TIMEOUT:g} s") from error
-        except (aiohttp.ClientError, OSError, ValueError, KeyError, ConfigException) as error:
+        except (aiohttp.ClientError, OSError, ValueError, TypeError, KeyError) as error:
             raise CredentialsUnavailable(f"oidc: {issuer} gave no new token: {error}") from error
-        return answer if isinstance(answer, Mapping) else {}
 
 
-class _Requestor(OpenIDRequestor):
-    def __init__(self, provider: OidcProvider) -> None:
-        super().__init__(provider.client_id, provider.client_secret, provider.issuer)
-        self._tls = ssl.create_default_context(cadata=provider.authority.decode() or None)
-
-    def _get_connector(self) -> aiohttp.TCPConnector:
-        return aiohttp.TCPConnector(ssl=self._tls)
+async def _exchange(provider: OidcProvider, refresh_token: str) -> Mapping[str, Any]:
+    form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
+    headers = {"Accept": "application/json"}
+    if provider.client_secret:
+        pair = f"{quote_plus(provider.client_id)}:{quote_plus(provider.client_secret)}"
+        headers["Authorization"] = "Basic " + base64.b64encode(pair.encode()).decode()
+    else:
+        form["client_id"] = provider.client_id
+    tls = ssl.create_default_context(cadata=provider.authority.decode() or None)
+    connector = aiohttp.TCPConnector(ssl=tls)
+    async with aiohttp.ClientSession(connector=connector, raise_for_status=True, trust_env=True) as session:
+        async with session.get(f"{provider.issuer.rstrip('/')}/.well-known/openid-configuration") as response:
+            endpoint = (await response.json())["token_endpoint"]
+        async with session.post(endpoint, data=form, headers=headers) as response:
+            return dict(await response.json())
 
 
 def expiry(token: str) -> datetime | None:

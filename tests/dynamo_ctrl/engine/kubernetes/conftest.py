@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+import uvloop
 
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.engine.kubernetes.config import Address, ClusterConfig, Pem, Tls
@@ -279,7 +280,7 @@ async def connected(
         await engine.close()
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
+def run(main: Coroutine[Any, Any, T], loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None) -> T:
     """Run to the end on a loop of the machine within 30 s; a task that is left behind is a failure."""
 
     async def watched() -> T:
@@ -291,19 +292,25 @@ def run(main: Coroutine[Any, Any, T]) -> T:
         assert not left, f"tasks left behind: {left}"
         return result
 
-    return asyncio.run(watched())
+    with asyncio.Runner(loop_factory=loop_factory) as runner:
+        return runner.run(watched())
 
 
 class Kit:
     """Everything above, for tests, which cannot import a conftest."""
+
+    def __init__(self, loop: str = "asyncio") -> None:
+        self._loop_factory = uvloop.new_event_loop if loop == "uvloop" else None
 
     reply = staticmethod(reply)
     answers = staticmethod(answers)
     serve = staticmethod(serve)
     serve_proxy = staticmethod(serve_proxy)
     connected = staticmethod(connected)
-    run = staticmethod(run)
     pauses = Pauses
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        return run(main, self._loop_factory)
 
     @staticmethod
     def basic(user: str, password: str) -> str:
@@ -311,5 +318,6 @@ class Kit:
 
 
 @pytest.fixture
-def kit() -> Kit:
-    return Kit()
+def kit(request: pytest.FixtureRequest) -> Kit:
+    """The tools; a module that is parametrised with `kit` runs on each kind of loop."""
+    return Kit(getattr(request, "param", "asyncio"))

@@ -17,6 +17,8 @@ from dynamo_ctrl.objects.key import Key
 if TYPE_CHECKING:
     from tests.dynamo_ctrl.engine.kubernetes.conftest import Certificates, Kit, Received
 
+pytestmark = pytest.mark.parametrize("kit", ["asyncio", "uvloop"], indirect=True)
+
 
 async def get(engine: KubernetesEngine) -> object:
     return await engine.get(POD, Key("n", "p"))

@@ -19,6 +19,8 @@ from dynamo_ctrl.objects.patch import Patch
 if TYPE_CHECKING:
     from tests.dynamo_ctrl.engine.kubernetes.conftest import Kit, Received
 
+pytestmark = pytest.mark.parametrize("kit", ["asyncio", "uvloop"], indirect=True)
+
 KEY = Key("n", "p")
 THREE = RetryOptions(attempts=3)
 

@@ -27,6 +27,8 @@ from envtest.certificates import Authority
 if TYPE_CHECKING:
     from tests.dynamo_ctrl.engine.kubernetes.conftest import Certificates, Kit, Received
 
+pytestmark = pytest.mark.parametrize("kit", ["asyncio", "uvloop"], indirect=True)
+
 Path_ = Callable[[KubernetesEngine], Awaitable[object]]
 
 

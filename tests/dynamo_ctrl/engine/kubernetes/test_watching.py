@@ -17,6 +17,8 @@ from dynamo_ctrl.objects.builtin.core import POD
 if TYPE_CHECKING:
     from tests.dynamo_ctrl.engine.kubernetes.conftest import Kit, Received
 
+pytestmark = pytest.mark.parametrize("kit", ["asyncio", "uvloop"], indirect=True)
+
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 END = b"0\r\n\r\n"
 

@@ -22,8 +22,7 @@ GRAPH_RULES = (
         "!has(self.components) || self.components.all(c,"
         " self.components.exists_one(other, other.name.lowerAscii() == c.name.lowerAscii()))",
         "component names must be unique ignoring case",
-        ".components",
-        "FieldValueDuplicate",
+        ".components",  # the reason FieldValueDuplicate would hide the message
     ),
     Rule(
         "oldSelf.hasValue() || !has(self.restart)",

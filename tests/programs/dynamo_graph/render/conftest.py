@@ -23,25 +23,27 @@ Tree = dict[str, Any]
 class Bench:
     """Makes objects of graph `g` in namespace `ns`, and renders them."""
 
-    def graph(self, *components: Tree, name: str = "g", annotations: Mapping[str, str] | None = None, **spec: Any) -> DynamoGraphDeployment:
+    def graph(
+        self, *components: Tree, name: str = "g", annotations: Mapping[str, str] | None = None, **spec: Any
+    ) -> DynamoGraphDeployment:
         metadata = {"name": name, "namespace": "ns", "uid": "graph-uid", "annotations": dict(annotations or {})}
         return DYNAMO_GRAPH_DEPLOYMENT.object({"metadata": metadata, "spec": {"components": list(components), **spec}})
 
-    def component(self, type: str = "worker", /, main: Tree | None = None, **fields: Any) -> Tree:
+    def component(self, type_: str = "worker", /, main: Tree | None = None, **fields: Any) -> Tree:
         """A component with one container; `template`, `pod` and `others` go into its Pod template."""
         containers = [{"name": "main", "image": "img", **(main or {})}, *fields.pop("others", ())]
         template = {**fields.pop("template", {}), "spec": {**fields.pop("pod", {}), "containers": containers}}
-        return {"name": type.capitalize(), "type": type, "podTemplate": template, **fields}
+        return {"name": type_.capitalize(), "type": type_, "podTemplate": template, **fields}
 
     def deployment(
-        self, type: str = "worker", /, main: Tree | None = None, *, owned: bool = True, name: str = "g-it",
+        self, type_: str = "worker", /, main: Tree | None = None, *, owned: bool = True, name: str = "g-it",
         labels: Mapping[str, str] | None = None, **fields: Any,
     ) -> DynamoComponentDeployment:  # fmt: skip
         owner = {"apiVersion": "nvidia.com/v1beta1", "kind": "DynamoGraphDeployment", "name": "g", "uid": "graph-uid"}
-        metadata = {"name": name, "namespace": "ns", "labels": dict(labels or {}), "uid": "dcd-uid"}
+        metadata: Tree = {"name": name, "namespace": "ns", "labels": dict(labels or {}), "uid": "dcd-uid"}
         if owned:
             metadata["ownerReferences"] = [{**owner, "controller": True}]
-        spec = self.component(type, main, **fields)
+        spec = self.component(type_, main, **fields)
         return DYNAMO_COMPONENT_DEPLOYMENT.object({"metadata": metadata, "spec": spec})
 
     def rendered(self, *args: Any, around: Surroundings | None = None, **fields: Any) -> Deployment:

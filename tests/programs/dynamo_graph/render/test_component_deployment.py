@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.api.component import BackendFramework
 from dynamo_graph.api.component_deployment import DynamoComponentDeployment
 from dynamo_graph.api.predicates import runtime_namespace
 from dynamo_graph.render.component_deployment import render_component_deployments
@@ -30,8 +31,9 @@ def main_env(deployment: DynamoComponentDeployment) -> list[tuple[str, str]]:
     return [(entry["name"], entry["value"]) for entry in container["env"]]
 
 
-def test_a_worker_is_named_and_labelled_by_its_generation_T_REND_01(bench: Bench) -> None:
-    [deployment] = render(bench.graph(bench.component("worker", name="Decode")))
+@pytest.mark.parametrize("name", [pytest.param("Decode", id="T-REND-01")])
+def test_a_worker_is_named_and_labelled_by_its_generation(bench: Bench, name: str) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", name=name)))
     assert deployment.metadata.name == "g-decode-abcd1234"
     assert deployment.metadata.namespace == "ns"
     assert deployment.metadata.labels == {
@@ -44,17 +46,19 @@ def test_a_worker_is_named_and_labelled_by_its_generation_T_REND_01(bench: Bench
     assert deployment.spec.pod_template["metadata"]["labels"] == {"nvidia.com/dynamo-worker-hash": "abcd1234"}
 
 
-def test_a_frontend_has_neither_suffix_nor_hash_T_REND_02(bench: Bench) -> None:
-    [deployment] = render(bench.graph(bench.component("frontend", name="Frontend")))
+@pytest.mark.parametrize("type_", [pytest.param("frontend", id="T-REND-02")])
+def test_a_frontend_has_neither_suffix_nor_hash(bench: Bench, type_: str) -> None:
+    [deployment] = render(bench.graph(bench.component(type_, name="Frontend")))
     assert deployment.metadata.name == "g-frontend"
     assert "nvidia.com/dynamo-worker-hash" not in deployment.metadata.labels
     assert deployment.spec.pod_template is not None
     assert "metadata" not in deployment.spec.pod_template
 
 
-def test_the_environment_of_the_component_wins_over_the_graph_T_REND_03(bench: Bench) -> None:
+@pytest.mark.parametrize("env", [pytest.param([{"name": "A", "value": "1"}], id="T-REND-03")])
+def test_the_environment_of_the_component_wins_over_the_graph(bench: Bench, env: list[dict[str, str]]) -> None:
     own = {"env": [{"name": "B", "value": "3"}, {"name": "A", "value": "2"}]}
-    [deployment] = render(bench.graph(bench.component("worker", own), env=[{"name": "A", "value": "1"}]))
+    [deployment] = render(bench.graph(bench.component("worker", own), env=env))
     assert main_env(deployment) == [("A", "2"), ("B", "3")]
 
 
@@ -64,9 +68,10 @@ def test_without_graph_environment_the_order_of_the_user_is_kept(bench: Bench) -
     assert main_env(deployment) == [("B", "3"), ("A", "2")]
 
 
-def test_a_label_of_the_template_wins_over_the_graph_T_REND_04(bench: Bench) -> None:
+@pytest.mark.parametrize("labels", [pytest.param({"x": "1", "y": "1"}, id="T-REND-04")])
+def test_a_label_of_the_template_wins_over_the_graph(bench: Bench, labels: dict[str, str]) -> None:
     component = bench.component("worker", template={"metadata": {"labels": {"x": "2"}}})
-    [deployment] = render(bench.graph(component, labels={"x": "1", "y": "1"}))
+    [deployment] = render(bench.graph(component, labels=labels))
     assert deployment.spec.pod_template is not None
     labels = deployment.spec.pod_template["metadata"]["labels"]
     assert (labels["x"], labels["y"]) == ("2", "1")
@@ -116,15 +121,17 @@ def test_a_planner_runs_under_its_account(bench: Bench, pod: dict[str, str], exp
     assert deployment.spec.pod_template["spec"]["serviceAccountName"] == expected
 
 
-def test_the_engine_is_found_in_the_command_T_REND_07(bench: Bench) -> None:
-    worker, frontend = render(bench.graph(bench.component("worker", VLLM), bench.component("frontend")))
+@pytest.mark.parametrize("main", [pytest.param(VLLM, id="T-REND-07")])
+def test_the_engine_is_found_in_the_command(bench: Bench, main: dict[str, Any]) -> None:
+    worker, frontend = render(bench.graph(bench.component("worker", main), bench.component("frontend")))
     assert worker.spec.backend_framework == "vllm"
     assert frontend.spec.backend_framework == "vllm"
 
 
-def test_two_engines_in_one_graph_are_refused_by_name_T_REND_08(bench: Bench) -> None:
-    with pytest.raises(InvalidObject, match="sglang.*vllm") as raised:
-        render(bench.graph(bench.component("prefill", VLLM), bench.component("decode", SGLANG)))
+@pytest.mark.parametrize("decode", [pytest.param(SGLANG, id="T-REND-08")])
+def test_two_engines_in_one_graph_are_refused_by_name(bench: Bench, decode: dict[str, Any]) -> None:
+    with pytest.raises(InvalidObject, match=r"sglang.*vllm") as raised:
+        render(bench.graph(bench.component("prefill", VLLM), bench.component("decode", decode)))
     assert raised.value.path == "spec.components[1].podTemplate.spec.containers[main].command"
 
 
@@ -133,15 +140,17 @@ def test_an_engine_that_contradicts_the_graph_is_refused(bench: Bench) -> None:
         render(bench.graph(bench.component("worker", VLLM), backendFramework="trtllm"))
 
 
-def test_the_engine_of_the_live_deployment_stays_T_REND_09(bench: Bench) -> None:
-    [deployment] = render(bench.graph(bench.component("worker", VLLM)), frameworks={"Worker": "sglang"})
+@pytest.mark.parametrize("live", [pytest.param("sglang", id="T-REND-09")])
+def test_the_engine_of_the_live_deployment_stays(bench: Bench, live: BackendFramework) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", VLLM)), frameworks={"Worker": live})
     assert deployment.spec.backend_framework == "sglang"
 
 
-def test_a_wanted_count_replaces_that_of_the_component_T_REND_10(bench: Bench) -> None:
+@pytest.mark.parametrize("target", [pytest.param(2, id="T-REND-10")])
+def test_a_wanted_count_replaces_that_of_the_component(bench: Bench, target: int) -> None:
     worker, frontend = render(
         bench.graph(bench.component("worker", replicas=5), bench.component("frontend", replicas=3)),
-        replicas={"Worker": 2},
+        replicas={"Worker": target},
     )
     assert (worker.spec.replicas, frontend.spec.replicas) == (2, 3)
 
@@ -161,15 +170,17 @@ def test_a_restart_is_stamped_on_the_template(bench: Bench) -> None:
     assert "metadata" not in frontend.spec.pod_template
 
 
-def test_a_component_of_the_global_namespace_shares_it_T_REND_16(bench: Bench) -> None:
-    [deployment] = render(bench.graph(bench.component("worker", globalDynamoNamespace=True)))
+@pytest.mark.parametrize("is_global", [pytest.param(True, id="T-REND-16")])
+def test_a_component_of_the_global_namespace_shares_it(bench: Bench, is_global: bool) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", globalDynamoNamespace=is_global)))
     assert deployment.metadata.labels["nvidia.com/dynamo-namespace"] == "dynamo"
     found = runtime_namespace(deployment.spec, graph="g", namespace="ns", suffix="abcd1234")
     assert found == "dynamo-abcd1234"
 
 
-def test_dots_of_the_graph_become_dashes_in_the_dynamo_namespace_T_REND_17(bench: Bench) -> None:
-    [deployment] = render(bench.graph(bench.component("frontend"), name="a.b"))
+@pytest.mark.parametrize("graph", [pytest.param("a.b", id="T-REND-17")])
+def test_dots_of_the_graph_become_dashes_in_the_dynamo_namespace(bench: Bench, graph: str) -> None:
+    [deployment] = render(bench.graph(bench.component("frontend"), name=graph))
     assert deployment.metadata.labels["nvidia.com/dynamo-namespace"] == "ns-a-b"
 
 
@@ -186,7 +197,7 @@ def test_annotations_come_from_template_then_spec_then_five_of_the_graph(bench: 
 
 
 def test_the_pod_template_of_the_user_survives_exactly(bench: Bench) -> None:
-    pod = {"tolerations": [], "nodeSelector": {}, "x": None, "priority": 0, "f": 1.0}
+    pod: dict[str, Any] = {"tolerations": [], "nodeSelector": {}, "x": None, "priority": 0, "f": 1.0}
     [deployment] = render(bench.graph(bench.component("worker", pod=pod)))
     assert deployment.spec.pod_template is not None
     kept = {key: deployment.spec.pod_template["spec"][key] for key in pod}
@@ -238,9 +249,18 @@ def test_a_malformed_deployment_config_is_an_error(bench: Bench, config: str, ru
     assert raised.value.path == "spec.components[0].podTemplate.spec.containers[main].env[DYN_DEPLOYMENT_CONFIG]"
 
 
-def test_a_kv_transfer_policy_reaches_workers_only_T_POD_126_T_POD_127_T_POD_128(bench: Bench) -> None:
-    policy = {"labelKey": "z", "domain": "zone", "enforcement": "preferred", "preferredWeight": 0.85}
-    own = {"env": [{"name": "DYN_TOPOLOGY_ENABLED", "value": "false"}]}
+@pytest.mark.parametrize(
+    ("policy", "enabled"),
+    [
+        pytest.param(
+            {"labelKey": "z", "domain": "zone", "enforcement": "preferred", "preferredWeight": 0.85},
+            "false",
+            id="T-POD-126 T-POD-127 T-POD-128",
+        )
+    ],
+)
+def test_a_kv_transfer_policy_reaches_workers_only(bench: Bench, policy: dict[str, Any], enabled: str) -> None:
+    own = {"env": [{"name": "DYN_TOPOLOGY_ENABLED", "value": enabled}]}
     graph = bench.graph(
         bench.component("worker", own), bench.component("frontend"), experimental={"kvTransferPolicy": policy}
     )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.render.context import Surroundings
+from dynamo_graph.render.errors import RenderError
 from dynamo_graph.render.runtime_version import from_image, resolve
 
 if TYPE_CHECKING:
@@ -23,8 +25,9 @@ def port(name: str, number: int) -> dict[str, Any]:
     return {"name": name, "containerPort": number, "protocol": "TCP"}
 
 
-def test_a_frontend_T_POD_76(bench: Bench) -> None:
-    main = bench.main("frontend")
+@pytest.mark.parametrize("type_", [pytest.param("frontend", id="T-POD-76")])
+def test_a_frontend(bench: Bench, type_: str) -> None:
+    main = bench.main(type_)
     assert (main["command"], main["args"]) == (["python3"], ["-m", "dynamo.frontend"])
     assert main["ports"] == [port("http", 8000)]
     assert main["livenessProbe"] == get(
@@ -43,8 +46,9 @@ def test_a_frontend_of_a_new_runtime_has_a_startup_probe(bench: Bench) -> None:
     assert probe == get("/live", "http", periodSeconds=10, timeoutSeconds=1, failureThreshold=30)
 
 
-def test_a_worker_T_POD_77(bench: Bench) -> None:
-    main = bench.main("worker")
+@pytest.mark.parametrize("type_", [pytest.param("worker", id="T-POD-77")])
+def test_a_worker(bench: Bench, type_: str) -> None:
+    main = bench.main(type_)
     assert main["command"] == ["/bin/sh", "-c"]
     assert "args" not in main
     assert main["ports"] == [port("system", 9090), port("nixl", 19090)]
@@ -54,20 +58,21 @@ def test_a_worker_T_POD_77(bench: Bench) -> None:
     assert env["DYN_FORWARDPASS_METRIC_PORT"] == "20380"
 
 
-@pytest.mark.parametrize("type_", ["worker", "prefill", "decode"])
-def test_every_kind_of_worker_has_the_probes_and_variables_of_one_T_REND_12(bench: Bench, type_: str) -> None:
+@pytest.mark.parametrize(
+    "type_",
+    [
+        pytest.param("worker", id="T-REND-12 worker"),
+        pytest.param("prefill", id="T-REND-12 prefill"),
+        pytest.param("decode", id="T-REND-12 decode"),
+    ],
+)
+def test_every_kind_of_worker_has_the_probes_and_variables_of_one(bench: Bench, type_: str) -> None:
     labels = {"metadata": {"labels": {"nvidia.com/dynamo-worker-hash": "abcd1234"}}}
     main = bench.main(type_, template=labels)
     assert [entry["name"] for entry in main["ports"]] == ["system", "nixl"]
-    assert main["livenessProbe"] == get(
-        "/live", "system", periodSeconds=5, timeoutSeconds=4, failureThreshold=1
-    )
-    assert main["readinessProbe"] == get(
-        "/health", "system", periodSeconds=10, timeoutSeconds=4, failureThreshold=3
-    )
-    assert main["startupProbe"] == get(
-        "/live", "system", periodSeconds=10, timeoutSeconds=5, failureThreshold=720
-    )
+    assert main["livenessProbe"] == get("/live", "system", periodSeconds=5, timeoutSeconds=4, failureThreshold=1)
+    assert main["readinessProbe"] == get("/health", "system", periodSeconds=10, timeoutSeconds=4, failureThreshold=3)
+    assert main["startupProbe"] == get("/live", "system", periodSeconds=10, timeoutSeconds=5, failureThreshold=720)
     assert bench.values(main) == {
         "DYN_COMPONENT": type_,
         "DYN_DISCOVERY_BACKEND": "kubernetes",
@@ -128,20 +133,20 @@ def test_the_version_is_read_from_the_tag(image: str, version: str | None) -> No
     assert (str(found) if found else None) == version
 
 
-def test_the_override_wins_over_the_image_T_POD_81(bench: Bench) -> None:
-    assert str(resolve("img:custom", "1.5.0")) == "1.5.0"
-    main = bench.main("worker", {"image": "img:custom"}, runtimeVersionOverride="1.5.0")
+@pytest.mark.parametrize("override", [pytest.param("1.5.0", id="T-POD-81")])
+def test_the_override_wins_over_the_image(bench: Bench, override: str) -> None:
+    assert str(resolve("img:custom", override)) == "1.5.0"
+    main = bench.main("worker", {"image": "img:custom"}, runtimeVersionOverride=override)
     assert main["livenessProbe"]["failureThreshold"] == 3
 
 
-def test_a_short_override_is_an_error_T_POD_82(bench: Bench) -> None:
-    from dynamo_graph.render.errors import RenderError
-
-    with pytest.raises(RenderError, match="^runtimeVersionOverride: resolve runtime version override: ") as raised:
-        resolve("img:1.6.0", "1.5")
+@pytest.mark.parametrize("override", [pytest.param("1.5", id="T-POD-82")])
+def test_a_short_override_is_an_error(bench: Bench, override: str) -> None:
+    with pytest.raises(RenderError, match=r"^runtimeVersionOverride: resolve runtime version override: ") as raised:
+        resolve("img:1.6.0", override)
     assert raised.value.rule.endswith('must be a semantic version such as "1.1.0"')
     with pytest.raises(InvalidObject, match="runtimeVersionOverride"):
-        bench.main("worker", runtimeVersionOverride="1.5")
+        bench.main("worker", runtimeVersionOverride=override)
 
 
 @pytest.mark.parametrize(
@@ -155,14 +160,13 @@ def test_a_short_override_is_an_error_T_POD_82(bench: Bench) -> None:
         pytest.param("epp", "latest", None, id="T-POD-83 epp unknown"),
     ],
 )
-def test_new_frontends_take_their_prefix_literally(
-    bench: Bench, type_: str, tag: str, strict: str | None
-) -> None:
+def test_new_frontends_take_their_prefix_literally(bench: Bench, type_: str, tag: str, strict: str | None) -> None:
     assert bench.env(type_, {"image": f"img:{tag}"}).get(STRICT) == strict
 
 
-def test_a_legacy_endpoint_picker_is_configured_by_its_arguments_T_POD_84(bench: Bench) -> None:
-    pod = bench.pod("epp", {"image": "img:1.6.0"}, eppConfig={"config": {"plugins": []}})
+@pytest.mark.parametrize("image", [pytest.param("img:1.6.0", id="T-POD-84")])
+def test_a_legacy_endpoint_picker_is_configured_by_its_arguments(bench: Bench, image: str) -> None:
+    pod = bench.pod("epp", {"image": image}, eppConfig={"config": {"plugins": []}})
     main = pod["containers"][0]
     assert STRICT not in bench.values(main)
     assert " ".join(main["args"]) == (
@@ -172,8 +176,9 @@ def test_a_legacy_endpoint_picker_is_configured_by_its_arguments_T_POD_84(bench:
     assert {"name": "epp-config", "configMap": {"name": "g-epp-config"}} in pod["volumes"]
 
 
-def test_a_native_endpoint_picker_T_POD_85(bench: Bench) -> None:
-    pod = bench.pod("epp")
+@pytest.mark.parametrize("type_", [pytest.param("epp", id="T-POD-85")])
+def test_a_native_endpoint_picker(bench: Bench, type_: str) -> None:
+    pod = bench.pod(type_)
     main = pod["containers"][0]
     assert "command" not in main
     assert "args" not in main
@@ -220,8 +225,9 @@ def test_only_workers_register_under_their_generation(bench: Bench, type_: str, 
     assert bench.env(type_, template=template).get("DYN_NAMESPACE_WORKER_SUFFIX") == suffix
 
 
-def test_a_planner_T_POD_89(bench: Bench) -> None:
-    pod = bench.pod("planner")
+@pytest.mark.parametrize("type_", [pytest.param("planner", id="T-POD-89")])
+def test_a_planner(bench: Bench, type_: str) -> None:
+    pod = bench.pod(type_)
     main = pod["containers"][0]
     assert main["ports"] == [port("metrics", 9085), port("system", 9090)]
     assert main["startupProbe"]["failureThreshold"] == 720
@@ -237,15 +243,11 @@ def test_a_planner_T_POD_89(bench: Bench) -> None:
         pytest.param({"claims": [{"name": "gpu"}]}, None, id="a claim"),
     ],
 )
-def test_a_frontend_without_gpus_sees_none(
-    bench: Bench, resources: dict[str, Any], expected: str | None
-) -> None:
+def test_a_frontend_without_gpus_sees_none(bench: Bench, resources: dict[str, Any], expected: str | None) -> None:
     assert bench.env("frontend", {"resources": resources}).get("NVIDIA_VISIBLE_DEVICES") == expected
 
 
 def test_addresses_of_the_configuration_are_told(bench: Bench) -> None:
-    from dynamo_graph.render.context import Surroundings
-
     config = bench.config(infrastructure={"natsAddress": "tls://n", "natsTLSCAPath": "/ca", "tcpTLSServerName": "s"})
     env = bench.env("worker", around=Surroundings(config=config))
     assert (env["NATS_SERVER"], env["NATS_TLS_CA_CERT_PATH"], env["DYN_TCP_TLS_SERVER_NAME"]) == ("tls://n", "/ca", "s")

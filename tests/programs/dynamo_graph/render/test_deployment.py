@@ -59,7 +59,9 @@ def test_surge_and_unavailability_pass_through(
 
 def test_labels_of_pods_come_from_deployment_template_and_system(bench: Bench) -> None:
     template = {"metadata": {"labels": {"a": "template", "nvidia.com/dynamo-component": "forged"}}}
-    labels = bench.template("worker", labels={"a": "deployment", "b": "deployment"}, template=template)["metadata"]["labels"]
+    labels = bench.template("worker", labels={"a": "deployment", "b": "deployment"}, template=template)["metadata"][
+        "labels"
+    ]
     assert labels == {
         "a": "template",
         "b": "deployment",
@@ -94,9 +96,7 @@ def test_errors_name_the_step_that_failed(bench: Bench) -> None:
     with pytest.raises(InvalidObject) as raised:
         bench.pod("worker", {"volumeMounts": [{"name": "m"}]})
     assert raised.value.path == "spec.podTemplate.spec.containers[main].volumeMounts[0].mountPath"
-    assert raised.value.rule == (
-        "failed to merge podTemplate main container: volumeMount.mountPath is required for m"
-    )
+    assert raised.value.rule == ("failed to merge podTemplate main container: volumeMount.mountPath is required for m")
 
 
 @pytest.mark.parametrize(

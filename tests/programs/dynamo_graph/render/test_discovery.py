@@ -22,11 +22,12 @@ ENABLED = "nvidia.com/dynamo-discovery-enabled"
 ETCD = {"metadata": {"annotations": {BACKEND: "etcd"}}}
 
 
-def test_etcd_leaves_no_trace_of_kubernetes_T_POD_123(bench: Bench) -> None:
-    template = bench.template("worker", template=ETCD)
-    assert template["spec"]["serviceAccountName"] == "default"
-    assert "DYN_DISCOVERY_BACKEND" not in bench.values(template["spec"]["containers"][0])
-    assert not {BACKEND, ENABLED} & set(template["metadata"]["labels"])
+@pytest.mark.parametrize("template", [pytest.param(ETCD, id="T-POD-123")])
+def test_etcd_leaves_no_trace_of_kubernetes(bench: Bench, template: dict[str, Any]) -> None:
+    rendered = bench.template("worker", template=template)
+    assert rendered["spec"]["serviceAccountName"] == "default"
+    assert "DYN_DISCOVERY_BACKEND" not in bench.values(rendered["spec"]["containers"][0])
+    assert not {BACKEND, ENABLED} & set(rendered["metadata"]["labels"])
 
 
 def test_discovery_on_kubernetes_labels_pods_and_gives_an_account(bench: Bench) -> None:
@@ -36,8 +37,9 @@ def test_discovery_on_kubernetes_labels_pods_and_gives_an_account(bench: Bench) 
     assert (labels[BACKEND], labels[ENABLED]) == ("kubernetes", "true")
 
 
-def test_an_account_of_the_user_is_kept_T_POD_124(bench: Bench) -> None:
-    assert bench.pod("worker", pod={"serviceAccountName": "u"})["serviceAccountName"] == "u"
+@pytest.mark.parametrize("account", [pytest.param("u", id="T-POD-124")])
+def test_an_account_of_the_user_is_kept(bench: Bench, account: str) -> None:
+    assert bench.pod("worker", pod={"serviceAccountName": account})["serviceAccountName"] == account
 
 
 def test_a_deployment_without_a_graph_uses_no_account_that_nobody_creates(bench: Bench) -> None:
@@ -112,7 +114,7 @@ def test_a_service_selects_the_pods_that_are_rendered_with_it(bench: Bench) -> N
 
 
 def test_a_service_without_a_dynamo_namespace_is_refused(bench: Bench) -> None:
-    with pytest.raises(InvalidObject, match="nvidia.com/dynamo-namespace"):
+    with pytest.raises(InvalidObject, match=r"nvidia.com/dynamo-namespace"):
         render_service(bench.deployment("worker", owned=False), Surroundings())
     labelled = bench.deployment("worker", owned=False, labels={"nvidia.com/dynamo-namespace": "d"})
     assert render_service(labelled, Surroundings()).spec.selector["nvidia.com/dynamo-namespace"] == "d"
@@ -141,27 +143,33 @@ def names(pod: dict[str, Any]) -> list[str]:
     return [entry["name"] for entry in pod.get("imagePullSecrets", ())]
 
 
-def test_every_secret_of_a_registry_is_used_T_POD_115(bench: Bench) -> None:
-    secrets = PullSecrets.of([bench.pull_secret("s2", "r.example:5005/b"), bench.pull_secret("s1", "r.example:5005/a")], "ns")
-    pod = bench.pod("worker", {"image": "r.example:5005/x:1"}, around=Surroundings(secrets=secrets))
+@pytest.mark.parametrize("image", [pytest.param("r.example:5005/x:1", id="T-POD-115")])
+def test_every_secret_of_a_registry_is_used(bench: Bench, image: str) -> None:
+    secrets = PullSecrets.of(
+        [bench.pull_secret("s2", "r.example:5005/b"), bench.pull_secret("s1", "r.example:5005/a")], "ns"
+    )
+    pod = bench.pod("worker", {"image": image}, around=Surroundings(secrets=secrets))
     assert names(pod) == ["s1", "s2"]
 
 
-def test_a_secret_with_two_keys_of_one_host_is_listed_once_T_POD_116(bench: Bench) -> None:
-    index = PullSecrets.of([bench.pull_secret("s", "https://r.example/a", "r.example/b")], "ns")
+@pytest.mark.parametrize("keys", [pytest.param(("https://r.example/a", "r.example/b"), id="T-POD-116")])
+def test_a_secret_with_two_keys_of_one_host_is_listed_once(bench: Bench, keys: tuple[str, str]) -> None:
+    index = PullSecrets.of([bench.pull_secret("s", *keys)], "ns")
     assert index.by_registry == {"r.example": ("s",)}
 
 
-def test_a_secret_of_another_namespace_is_not_used_T_POD_117(bench: Bench) -> None:
-    assert PullSecrets.of([bench.pull_secret("s", "r.example", namespace="other")], "ns").by_registry == {}
+@pytest.mark.parametrize("namespace", [pytest.param("other", id="T-POD-117")])
+def test_a_secret_of_another_namespace_is_not_used(bench: Bench, namespace: str) -> None:
+    assert PullSecrets.of([bench.pull_secret("s", "r.example", namespace=namespace)], "ns").by_registry == {}
 
 
-def test_secrets_of_the_user_come_first_T_POD_118(bench: Bench) -> None:
+@pytest.mark.parametrize("own", [pytest.param("s2", id="T-POD-118")])
+def test_secrets_of_the_user_come_first(bench: Bench, own: str) -> None:
     secrets = PullSecrets.of([bench.pull_secret("s1", "r.example"), bench.pull_secret("s2", "r.example")], "ns")
     pod = bench.pod(
         "worker",
         {"image": "r.example/x"},
-        pod={"imagePullSecrets": [{"name": "s2"}]},
+        pod={"imagePullSecrets": [{"name": own}]},
         around=Surroundings(secrets=secrets),
     )
     assert names(pod) == ["s2", "s1"]
@@ -178,22 +186,36 @@ def test_only_the_exact_word_switches_discovery_of_secrets_off(bench: Bench, val
     assert names(pod) == expected
 
 
-@pytest.mark.parametrize("key", ["https://index.docker.io/v1/", "docker.io"])
-def test_docker_hub_has_one_name_T_POD_120(bench: Bench, key: str) -> None:
+@pytest.mark.parametrize(
+    "key",
+    [
+        pytest.param("https://index.docker.io/v1/", id="T-POD-120 index"),
+        pytest.param("docker.io", id="T-POD-120 bare"),
+    ],
+)
+def test_docker_hub_has_one_name(bench: Bench, key: str) -> None:
     secrets = PullSecrets.of([bench.pull_secret("s", key)], "ns")
     assert secrets.for_image("acme/private:v1") == ("s",)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"auths": 3}'])
-def test_a_malformed_secret_is_skipped_and_named_T_POD_121(bench: Bench, text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("{", id="T-POD-121"),
+        pytest.param("[]", id="a list"),
+        pytest.param('{"auths": 3}', id="no object"),
+    ],
+)
+def test_a_malformed_secret_is_skipped_and_named(bench: Bench, text: str) -> None:
     index = PullSecrets.of([bench.pull_secret("bad", text=text), bench.pull_secret("good", "r.example")], "ns")
     assert index.by_registry == {"r.example": ("good",)}
     assert index.malformed == ("bad",)
 
 
-def test_the_registry_of_an_init_container_counts_T_POD_122(bench: Bench) -> None:
+@pytest.mark.parametrize("image", [pytest.param("private.example/i", id="T-POD-122")])
+def test_the_registry_of_an_init_container_counts(bench: Bench, image: str) -> None:
     secrets = PullSecrets.of([bench.pull_secret("s", "private.example")], "ns")
-    init = {"initContainers": [{"name": "i", "image": "private.example/i"}]}
+    init = {"initContainers": [{"name": "i", "image": image}]}
     assert names(bench.pod("worker", pod=init, around=Surroundings(secrets=secrets))) == ["s"]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.render.errors import RenderError
 from dynamo_graph.render.framework import detected
 
 if TYPE_CHECKING:
@@ -34,14 +35,16 @@ def test_an_engine_on_one_node_is_left_alone(bench: Bench, module: str, argument
     assert [volume["name"] for volume in pod["volumes"]] == ["shared-memory"]
 
 
-def test_vllm_is_told_where_its_cache_is_T_POD_44(bench: Bench) -> None:
-    main = bench.main("worker", {"command": ["python3", "-m", "dynamo.vllm"]}, compilationCache={"pvcName": "c"})
+@pytest.mark.parametrize("cache", [pytest.param({"pvcName": "c"}, id="T-POD-44")])
+def test_vllm_is_told_where_its_cache_is(bench: Bench, cache: dict[str, str]) -> None:
+    main = bench.main("worker", {"command": ["python3", "-m", "dynamo.vllm"]}, compilationCache=cache)
     assert main["volumeMounts"][0] == {"name": "c", "mountPath": "/root/.cache/vllm"}
     assert main["env"][-1] == {"name": "VLLM_CACHE_ROOT", "value": "/root/.cache/vllm"}
 
 
-def test_the_cache_path_beats_a_variable_of_the_user_T_POD_45(bench: Bench) -> None:
-    own = {"command": ["python3", "-m", "dynamo.vllm"], "env": [{"name": "VLLM_CACHE_ROOT", "value": "$(X)/custom"}]}
+@pytest.mark.parametrize("value", [pytest.param("$(X)/custom", id="T-POD-45")])
+def test_the_cache_path_beats_a_variable_of_the_user(bench: Bench, value: str) -> None:
+    own = {"command": ["python3", "-m", "dynamo.vllm"], "env": [{"name": "VLLM_CACHE_ROOT", "value": value}]}
     env = bench.env("worker", own, compilationCache={"pvcName": "c", "mountPath": "/cache"})
     assert env["VLLM_CACHE_ROOT"] == "/cache"
 
@@ -79,8 +82,6 @@ def test_an_engine_is_found_in_command_and_arguments(
 
 
 def test_one_command_cannot_start_two_engines() -> None:
-    from dynamo_graph.render.errors import RenderError
-
     script: dict[str, Any] = {"args": ["python3 -m dynamo.vllm & python3 -m dynamo.sglang"]}
     with pytest.raises(RenderError, match="sglang, vllm"):
         detected(script, "p")

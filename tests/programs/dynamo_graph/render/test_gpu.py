@@ -108,8 +108,9 @@ def test_gpus_of_a_claim_are_counted(known: KnownDevices, expected: int) -> None
     assert container_gpus(claiming(), POD, known, "c") == expected
 
 
-def test_a_request_that_is_named_twice_counts_once_T_POD_70() -> None:
-    both = claiming({"name": "gpu", "request": "r"}, {"name": "gpu", "request": "r"})
+@pytest.mark.parametrize("reference", [pytest.param({"name": "gpu", "request": "r"}, id="T-POD-70")])
+def test_a_request_that_is_named_twice_counts_once(reference: Tree) -> None:
+    both = claiming(reference, dict(reference))
     assert container_gpus(both, POD, devices(request(count=4)), "c") == 4
 
 
@@ -159,16 +160,18 @@ def test_claims_that_cannot_be_counted_are_an_error(asking: Tree, known: Any, ru
     assert raised.value.path == "c.resources.claims"
 
 
-def test_leader_and_worker_pods_add_up_T_POD_72() -> None:
+@pytest.mark.parametrize("nodes", [pytest.param(2, id="T-POD-72")])
+def test_leader_and_worker_pods_add_up(nodes: int) -> None:
     main = gpus(8)
     pod = {"containers": [main, gpus(1, name="sidecar")]}
-    assert gpu_shape(main, [(pod, 2)], nodes=2, devices=NoDevices()) == GpuShape(16, 18)
+    assert gpu_shape(main, [(pod, nodes)], nodes=nodes, devices=NoDevices()) == GpuShape(16, 18)
 
 
-def test_a_claim_that_pods_share_counts_once_T_POD_73() -> None:
+@pytest.mark.parametrize("pods", [pytest.param(2, id="T-POD-73")])
+def test_a_claim_that_pods_share_counts_once(pods: int) -> None:
     main = claiming()
     pod = {"containers": [main], "resourceClaims": [{"name": "gpu", "resourceClaimName": "c"}]}
-    shape = gpu_shape(main, [(pod, 2)], nodes=2, devices=devices(request(count=4)))
+    shape = gpu_shape(main, [(pod, pods)], nodes=pods, devices=devices(request(count=4)))
     assert shape is not None
     assert shape.per_replica == 4
 
@@ -191,8 +194,9 @@ def test_a_pod_costs_its_worst_moment(init: list[Tree], expected: int) -> None:
     assert pod_scalar_gpus({"initContainers": init, "containers": [gpus(1)]}) == expected
 
 
-def test_replicas_of_a_plain_clique_do_not_multiply_T_POD_75() -> None:
-    main = gpus(2)
+@pytest.mark.parametrize("number", [pytest.param(2, id="T-POD-75")])
+def test_replicas_of_a_plain_clique_do_not_multiply(number: int) -> None:
+    main = gpus(number)
     assert gpu_shape(main, [({"containers": [main]}, 1)], nodes=1, devices=NoDevices()) == GpuShape(2, 2)
 
 

@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_graph.render.context import Surroundings
+from dynamo_graph.render.deployment import render_deployment
 from dynamo_graph.render.env import merge, resolvable
 
 if TYPE_CHECKING:
     from tests.programs.dynamo_graph.render.conftest import Bench
 
 
-def test_a_script_of_the_user_replaces_command_and_arguments_T_POD_90(bench: Bench) -> None:
-    main = bench.main("frontend", {"command": ["/bin/sh", "-c"], "args": ["script"]})
+@pytest.mark.parametrize("own", [pytest.param({"command": ["/bin/sh", "-c"], "args": ["script"]}, id="T-POD-90")])
+def test_a_script_of_the_user_replaces_command_and_arguments(bench: Bench, own: dict[str, Any]) -> None:
+    main = bench.main("frontend", own)
     assert (main["command"], main["args"]) == (["/bin/sh", "-c"], ["script"])
 
 
-def test_command_and_arguments_are_judged_apart_T_POD_91(bench: Bench) -> None:
-    main = bench.main("frontend", {"args": ["-m", "dynamo.frontend", "--x"]})
+@pytest.mark.parametrize("args", [pytest.param(["-m", "dynamo.frontend", "--x"], id="T-POD-91")])
+def test_command_and_arguments_are_judged_apart(bench: Bench, args: list[str]) -> None:
+    main = bench.main("frontend", {"args": args})
     assert (main["command"], main["args"]) == (["python3"], ["-m", "dynamo.frontend", "--x"])
 
 
@@ -29,8 +32,9 @@ def test_an_empty_list_clears_no_default(bench: Bench, empty: Any) -> None:
     assert (main["command"], main["args"]) == (["python3"], ["-m", "dynamo.frontend"])
 
 
-def test_a_probe_is_replaced_not_merged_T_POD_92(bench: Bench) -> None:
-    main = bench.main("worker", {"readinessProbe": {"exec": {"command": ["true"]}}})
+@pytest.mark.parametrize("probe", [pytest.param({"exec": {"command": ["true"]}}, id="T-POD-92")])
+def test_a_probe_is_replaced_not_merged(bench: Bench, probe: dict[str, Any]) -> None:
+    main = bench.main("worker", {"readinessProbe": probe})
     assert main["readinessProbe"] == {"exec": {"command": ["true"]}}
     assert main["livenessProbe"]["httpGet"]["port"] == "system"
 
@@ -53,20 +57,23 @@ def test_default_ports_stay_under_their_names(
     assert [(entry["name"], entry["containerPort"]) for entry in main["ports"]] == expected
 
 
-def test_resources_of_the_user_pass_through_T_POD_94(bench: Bench) -> None:
-    main = bench.main("worker", {"resources": {"limits": {"memory": "1Gi"}}})
+@pytest.mark.parametrize("resources", [pytest.param({"limits": {"memory": "1Gi"}}, id="T-POD-94")])
+def test_resources_of_the_user_pass_through(bench: Bench, resources: dict[str, Any]) -> None:
+    main = bench.main("worker", {"resources": resources})
     assert main["resources"] == {"limits": {"memory": "1Gi"}}
 
 
-def test_environment_has_an_order_of_sources_T_POD_95(bench: Bench) -> None:
+@pytest.mark.parametrize("nats", [pytest.param("nats://n", id="T-POD-95")])
+def test_environment_has_an_order_of_sources(bench: Bench, nats: str) -> None:
     graph_and_main = [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}, {"name": "NATS_SERVER", "value": "x"}]
-    config = bench.config(infrastructure={"natsAddress": "nats://n"})
+    config = bench.config(infrastructure={"natsAddress": nats})
     env = bench.env("worker", {"env": graph_and_main}, around=Surroundings(config=config))
     assert (env["A"], env["B"], env["NATS_SERVER"]) == ("1", "2", "x")
 
 
-def test_an_entry_stands_behind_what_it_refers_to_T_POD_96(bench: Bench) -> None:
-    main = bench.main("worker", {"env": [{"name": "A", "value": "$(Z)"}, {"name": "Z", "value": "1"}]})
+@pytest.mark.parametrize("value", [pytest.param("$(Z)", id="T-POD-96")])
+def test_an_entry_stands_behind_what_it_refers_to(bench: Bench, value: str) -> None:
+    main = bench.main("worker", {"env": [{"name": "A", "value": value}, {"name": "Z", "value": "1"}]})
     names = [entry["name"] for entry in main["env"]]
     assert names.index("Z") < names.index("A")
     assert sorted(names[:-2]) == names[:-2]
@@ -93,8 +100,9 @@ def test_of_two_entries_in_one_list_the_last_wins() -> None:
     assert merge([{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]) == [{"name": "A", "value": "2"}]
 
 
-def test_a_grace_period_of_zero_is_honoured_T_POD_97(bench: Bench) -> None:
-    assert bench.pod("worker", pod={"terminationGracePeriodSeconds": 0})["terminationGracePeriodSeconds"] == 0
+@pytest.mark.parametrize("grace", [pytest.param(0, id="T-POD-97")])
+def test_a_grace_period_of_zero_is_honoured(bench: Bench, grace: int) -> None:
+    assert bench.pod("worker", pod={"terminationGracePeriodSeconds": grace})["terminationGracePeriodSeconds"] == 0
     assert bench.pod("worker")["terminationGracePeriodSeconds"] == 60
 
 
@@ -127,14 +135,15 @@ def test_pod_fields_pass_through(bench: Bench, field: str, value: Any) -> None:
     assert bench.pod("worker", pod={field: value})[field] == value
 
 
-def test_a_mount_of_the_user_leaves_those_of_an_endpoint_picker_T_POD_100(bench: Bench) -> None:
-    pod = bench.pod("epp", {"volumeMounts": [{"name": "x", "mountPath": "/x"}]}, pod={"volumes": [{"name": "x"}]})
+@pytest.mark.parametrize("own", [pytest.param({"name": "x", "mountPath": "/x"}, id="T-POD-100")])
+def test_a_mount_of_the_user_leaves_those_of_an_endpoint_picker(bench: Bench, own: dict[str, str]) -> None:
+    pod = bench.pod("epp", {"volumeMounts": [own]}, pod={"volumes": [{"name": "x"}]})
     assert [mount["name"] for mount in pod["containers"][0]["volumeMounts"]] == ["x", "hf-cache", "shared-memory"]
     assert [volume["name"] for volume in pod["volumes"]] == ["x", "hf-cache", "shared-memory"]
 
 
-def test_a_sidecar_is_copied_unchanged_behind_main_T_POD_101(bench: Bench) -> None:
-    sidecar = {"name": "log", "image": "log:1", "args": ["x"]}
+@pytest.mark.parametrize("sidecar", [pytest.param({"name": "log", "image": "log:1", "args": ["x"]}, id="T-POD-101")])
+def test_a_sidecar_is_copied_unchanged_behind_main(bench: Bench, sidecar: dict[str, Any]) -> None:
     containers = bench.pod("worker", others=[sidecar])["containers"]
     assert [container["name"] for container in containers] == ["main", "log"]
     assert containers[1] == sidecar
@@ -157,8 +166,6 @@ def test_pods_on_the_host_network_resolve_cluster_names(
 def test_nothing_that_was_given_is_changed_or_shared(bench: Bench) -> None:
     deployment = bench.deployment("worker", {"env": [{"name": "A", "value": "1"}]})
     before = deployment.content()
-    from dynamo_graph.render.deployment import render_deployment
-
     first = render_deployment(deployment, Surroundings())
     second = render_deployment(deployment, Surroundings())
     assert deployment.content() == before

@@ -44,15 +44,19 @@ def test_shared_memory_has_the_size_that_is_asked_for(bench: Bench, size: str | 
     assert pod["containers"][0]["volumeMounts"] == [SHM]
 
 
-def test_a_mount_of_the_user_at_dev_shm_gives_way_T_POD_103(bench: Bench) -> None:
-    pod = bench.pod("worker", {"volumeMounts": [mount("my", "/dev/shm")]}, pod={"volumes": [{"name": "my", "emptyDir": {}}]})
+@pytest.mark.parametrize("own", [pytest.param(mount("my", "/dev/shm"), id="T-POD-103")])
+def test_a_mount_of_the_user_at_dev_shm_gives_way(bench: Bench, own: Tree) -> None:
+    pod = bench.pod("worker", {"volumeMounts": [own]}, pod={"volumes": [{"name": "my", "emptyDir": {}}]})
     assert pod["containers"][0]["volumeMounts"] == [SHM]
     assert [volume["name"] for volume in pod["volumes"]] == ["shared-memory", "my"]
 
 
-def test_without_shared_memory_the_mount_of_the_user_stays_T_POD_104(bench: Bench) -> None:
+@pytest.mark.parametrize("size", [pytest.param("0", id="T-POD-104")])
+def test_without_shared_memory_the_mount_of_the_user_stays(bench: Bench, size: str) -> None:
     own = mount("my", "/dev/shm")
-    pod = bench.pod("worker", {"volumeMounts": [own]}, pod={"volumes": [{"name": "my", "emptyDir": {}}]}, sharedMemorySize="0")
+    pod = bench.pod(
+        "worker", {"volumeMounts": [own]}, pod={"volumes": [{"name": "my", "emptyDir": {}}]}, sharedMemorySize=size
+    )
     assert pod["containers"][0]["volumeMounts"] == [own]
 
 
@@ -62,13 +66,23 @@ CACHE = {"pvcName": "c", "mountPath": "/cache"}
 @pytest.mark.parametrize(
     ("mounts", "volumes", "rule"),
     [
-        pytest.param([mount("other", "/cache")], [], 'compilationCache.mountPath "/cache" is already used by volume "other"', id="T-POD-105"),
-        pytest.param([mount("c", "/cache", readOnly=True)], [], 'compilation cache volume "c" at "/cache" must be writable', id="T-POD-106"),
+        pytest.param(
+            [mount("other", "/cache")],
+            [],
+            'compilationCache.mountPath "/cache" is already used by volume "other"',
+            id="T-POD-105",
+        ),
+        pytest.param(
+            [mount("c", "/cache", readOnly=True)],
+            [],
+            'compilation cache volume "c" at "/cache" must be writable',
+            id="T-POD-106",
+        ),
         pytest.param([], [{"name": "c", "emptyDir": {}}], 'must reference PVC "c"', id="T-POD-107"),
         pytest.param([], [claim("c", "d")], 'references PVC "d" instead of "c"', id="another claim"),
         pytest.param([], [claim("c"), claim("c")], "is defined more than once", id="twice"),
     ],
-)  # fmt: skip
+)
 def test_what_is_at_the_place_of_the_cache_must_be_the_cache(
     bench: Bench, mounts: list[Tree], volumes: list[Tree], rule: str
 ) -> None:
@@ -82,8 +96,9 @@ def test_a_read_only_claim_cannot_be_a_cache(bench: Bench) -> None:
         bench.pod("worker", pod={"volumes": [volume]}, compilationCache=CACHE)
 
 
-def test_two_mounts_of_the_cache_collapse_T_POD_108(bench: Bench) -> None:
-    pod = bench.pod("worker", {"volumeMounts": [mount("c", "/cache"), mount("c", "/cache")]}, compilationCache=CACHE)
+@pytest.mark.parametrize("mounts", [pytest.param([mount("c", "/cache"), mount("c", "/cache")], id="T-POD-108")])
+def test_two_mounts_of_the_cache_collapse(bench: Bench, mounts: list[Tree]) -> None:
+    pod = bench.pod("worker", {"volumeMounts": mounts}, compilationCache=CACHE)
     assert pod["containers"][0]["volumeMounts"] == [mount("c", "/cache"), SHM]
     assert pod["volumes"][0] == claim("c")
 
@@ -99,10 +114,11 @@ def test_the_claim_of_a_cache_must_be_able_to_name_a_volume(bench: Bench) -> Non
     assert raised.value.path == "spec.compilationCache.pvcName"
 
 
-def test_volumes_follow_the_mounts_of_main_T_POD_109(bench: Bench) -> None:
+@pytest.mark.parametrize("mounts", [pytest.param([mount("a", "/a"), mount("b", "/b")], id="T-POD-109")])
+def test_volumes_follow_the_mounts_of_main(bench: Bench, mounts: list[Tree]) -> None:
     pod = bench.pod(
         "worker",
-        {"volumeMounts": [mount("a", "/a"), mount("b", "/b")]},
+        {"volumeMounts": mounts},
         pod={"volumes": [{"name": "b", "emptyDir": {}}, {"name": "z", "emptyDir": {}}]},
     )
     assert [volume["name"] for volume in pod["volumes"]] == ["a", "b", "shared-memory", "z"]
@@ -126,9 +142,10 @@ def test_a_mount_needs_name_and_path(bench: Bench, broken: Tree, rule: str) -> N
         bench.pod("worker", {"volumeMounts": [broken]})
 
 
-def test_a_frontend_sidecar_that_is_not_there_is_an_error_T_POD_111_T_REND_15(bench: Bench) -> None:
+@pytest.mark.parametrize("name", [pytest.param("fe", id="T-POD-111 T-REND-15")])
+def test_a_frontend_sidecar_that_is_not_there_is_an_error(bench: Bench, name: str) -> None:
     with pytest.raises(InvalidObject, match='frontendSidecar "fe" does not match any podTemplate container') as raised:
-        bench.pod("worker", frontendSidecar="fe")
+        bench.pod("worker", frontendSidecar=name)
     assert raised.value.path == "spec.frontendSidecar"
 
 
@@ -138,9 +155,10 @@ def sidecar(bench: Bench, own: Tree | None = None, **fields: Any) -> Tree:
     return found
 
 
-def test_a_frontend_sidecar_shares_the_mounts_of_main_but_not_its_memory_T_POD_112(bench: Bench) -> None:
-    found = sidecar(bench, main={"volumeMounts": [mount("m", "/m")]})
-    assert found["volumeMounts"] == [mount("m", "/m")]
+@pytest.mark.parametrize("mounts", [pytest.param([mount("m", "/m")], id="T-POD-112")])
+def test_a_frontend_sidecar_shares_the_mounts_of_main_but_not_its_memory(bench: Bench, mounts: list[Tree]) -> None:
+    found = sidecar(bench, main={"volumeMounts": mounts})
+    assert found["volumeMounts"] == mounts
     assert bench.values(found)["DYN_COMPONENT"] == "frontend"
     assert found["command"] == ["python3"]
     assert [entry["containerPort"] for entry in found["ports"]] == [8000]
@@ -152,13 +170,15 @@ def test_a_mount_that_the_sidecar_has_itself_stays(bench: Bench) -> None:
     assert found["volumeMounts"] == [mount("m", "/own")]
 
 
-def test_a_probe_of_the_sidecar_is_replaced_not_merged_T_POD_113(bench: Bench) -> None:
-    found = sidecar(bench, {"readinessProbe": {"exec": {"command": ["true"]}}})
+@pytest.mark.parametrize("probe", [pytest.param({"exec": {"command": ["true"]}}, id="T-POD-113")])
+def test_a_probe_of_the_sidecar_is_replaced_not_merged(bench: Bench, probe: Tree) -> None:
+    found = sidecar(bench, {"readinessProbe": probe})
     assert found["readinessProbe"] == {"exec": {"command": ["true"]}}
 
 
-def test_in_container_mode_each_runtime_knows_its_container_T_POD_114(bench: Bench) -> None:
-    template = {"metadata": {"annotations": {"nvidia.com/dynamo-kube-discovery-mode": "container"}}}
+@pytest.mark.parametrize("mode", [pytest.param("container", id="T-POD-114")])
+def test_in_container_mode_each_runtime_knows_its_container(bench: Bench, mode: str) -> None:
+    template = {"metadata": {"annotations": {"nvidia.com/dynamo-kube-discovery-mode": mode}}}
     pod = bench.pod("worker", others=[{"name": "fe", "image": "img"}], frontendSidecar="fe", template=template)
     main, frontend = (bench.values(container) for container in pod["containers"])
     assert (main["CONTAINER_NAME"], frontend["CONTAINER_NAME"]) == ("main", "fe")

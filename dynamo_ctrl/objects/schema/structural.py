@@ -12,7 +12,7 @@ is marked `ServerDefault`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -190,15 +190,8 @@ class _Converter:
         if out["type"] == "number":
             out["format"] = node.get("format", "double")
             return
-        low, high = out.get("minimum"), out.get("maximum")
-        format_ = node.get("format") or next(
-            (
-                name
-                for name, (least, most) in _LIMITS.items()
-                if low is not None and high is not None and low >= least and high <= most
-            ),
-            None,
-        )
+        values = out.get("enum", (out.get("minimum"), out.get("maximum")))
+        format_ = node.get("format") or _integer_format(values)
         if format_ not in _LIMITS:
             raise Unrepresentable(path, "an integer without bounds: use Int32 or Int64")
         out["format"] = format_
@@ -209,6 +202,14 @@ class _Converter:
     def _string(self, node: Schema, out: Schema, path: str) -> None:
         if node.get("format") in _FORMATS:
             out["format"] = node["format"]
+
+
+def _integer_format(values: Sequence[int | None]) -> str | None:
+    """The smallest format that holds all values; `None` when one of them is not known."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return next((f for f, (low, high) in _LIMITS.items() if low <= min(known) and max(known) <= high), None)
 
 
 def _check_keys(keys: Iterable[str], items: Schema, path: str) -> None:

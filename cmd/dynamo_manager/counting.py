@@ -78,10 +78,13 @@ class CountingEngine:
         *,
         preconditions: Preconditions | None = None,
         propagation: Propagation = "Background",
+        grace_seconds: int | None = None,
     ) -> bytes:
         """Counted as `delete` and as a write."""
         self._write("delete", kind, key)
-        return await self.inner.delete(kind, key, preconditions=preconditions, propagation=propagation)
+        return await self.inner.delete(
+            kind, key, preconditions=preconditions, propagation=propagation, grace_seconds=grace_seconds
+        )
 
     async def discover(self, group: str, version: str) -> tuple[Resource, ...]:
         """Counted as `discover`."""

@@ -84,8 +84,9 @@ def resolve(cls: type[T], *layers: Mapping[str, Any]) -> T:
 def _over(below: Mapping[str, Any], layer: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for name, value in layer.items():
-        if isinstance(value, Mapping) and isinstance(merged.get(name), Mapping):
-            merged[name] = _over(merged[name], value)
+        if isinstance(value, Mapping):
+            under = merged.get(name)
+            merged[name] = _over(under if isinstance(under, Mapping) else {}, value)
         elif value is not None:
             merged[name] = value
     return merged

@@ -40,12 +40,12 @@ class Loaded:
         return name
 
 
-def installed() -> tuple[str, ...]:
-    """The entry points' names, sorted; nothing is imported."""
-    return tuple(sorted({entry.name for entry in entry_points(group=GROUP)}))
+def installed(group: str = GROUP) -> tuple[str, ...]:
+    """The names of the group's entry points, sorted; nothing is imported."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
 
 
-def load_programs(names: Iterable[str] | None = None) -> tuple[Loaded, ...]:
+def load_programs(names: Iterable[str] | None = None, *, group: str = GROUP) -> tuple[Loaded, ...]:
     """Import and make the installed programs, or only those entry points that `names` lists (in that order).
 
     Raises:
@@ -54,7 +54,7 @@ def load_programs(names: Iterable[str] | None = None) -> tuple[Loaded, ...]:
         DefinitionError: two distributions bring an entry point of one name.
     """
     entries: dict[str, EntryPoint] = {}
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+    for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         if entry.name in entries and entries[entry.name] != entry:
             both = f"{_distribution(entries[entry.name])} and {_distribution(entry)}"
             raise DefinitionError(f"the program {entry.name!r} is brought by two distributions: {both}")

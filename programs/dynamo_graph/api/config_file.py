@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from dynamo_ctrl.objects.codec import invalid
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.frozen import JsonMap, thaw
 from dynamo_graph.api.config import API_VERSION, KIND, Infrastructure, OperatorConfig
 
 ZERO = timedelta(0)
@@ -38,10 +39,15 @@ def parse(text: str, *, what: str = KIND) -> OperatorConfig:
         raise InvalidObject(what, "", f"is not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(tree, dict):
         raise InvalidObject(what, "", "must be a YAML mapping")
+    return of(tree, what=what)
+
+
+def of(tree: JsonMap, *, what: str = KIND) -> OperatorConfig:
+    """The configuration that the document `tree` holds. Raises `InvalidObject` with the first problem."""
     for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
         if tree.get(field) != wanted:
             raise InvalidObject(what, field, f"must be {wanted}")
-    sections = {key: value for key, value in tree.items() if key not in ("apiVersion", "kind", "metadata")}
+    sections = {key: thaw(value) for key, value in tree.items() if key not in ("apiVersion", "kind", "metadata")}
     try:
         config = OperatorConfig.model_validate(sections)
     except ValidationError as error:

@@ -7,9 +7,11 @@ from dynamo_ctrl.controller.predicate import spec_or_deletion_changed
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import SECRET, SERVICE, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.conditions import find
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.program.effect import Event
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result
+from dynamo_graph.api import config_file, crds
 from dynamo_graph.api.component_deployment import (
     DYNAMO_COMPONENT_DEPLOYMENT,
     ComponentDeploymentStatus,
@@ -41,6 +43,14 @@ class ComponentDeploymentProgram:
 
     def __init__(self, config: OperatorConfig | None = None) -> None:
         self._config = config or OperatorConfig()
+
+    def configured(self, document: JsonMap) -> ComponentDeploymentProgram:
+        """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""
+        return ComponentDeploymentProgram(config_file.of(document))
+
+    def definitions(self) -> tuple[JsonMap, ...]:
+        """The CRDs of `nvidia.com`."""
+        return crds.documents()
 
     def reconcile(self, request: Request[DynamoComponentDeployment]) -> Result[ComponentDeploymentStatus]:
         """One attempt."""

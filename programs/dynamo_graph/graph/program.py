@@ -14,6 +14,7 @@ from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.predicate import any_of, deleted, spec_or_deletion_changed, updated
 from dynamo_ctrl.objects.builtin.core import PERSISTENT_VOLUME_CLAIM, SERVICE
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.patch import Patch
 from dynamo_ctrl.program.effect import Event, PatchPrimary, Refuse, Retry
@@ -21,6 +22,7 @@ from dynamo_ctrl.program.program import Selected
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
+from dynamo_graph.api import crds
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus
@@ -83,6 +85,10 @@ class GraphProgram:
         if problem is not None:
             return refusal.until_edited(str(problem))
         return Selected(provider=provider, steps=store)
+
+    def definitions(self) -> tuple[JsonMap, ...]:
+        """The CRDs of `nvidia.com`."""
+        return crds.documents()
 
     def finalize(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
         """Nothing has to be done first: everything that a graph made goes with its owner references."""

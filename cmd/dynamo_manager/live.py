@@ -1,0 +1,44 @@
+"""The live table of a run on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from dynamo_manager.tree import Row
+
+
+class LiveTable:
+    """Redraws the owner tree in place; lines that are said stay above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._live = Live(console=console, auto_refresh=False, transient=False)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def show(self, rows: Sequence[Row]) -> None:
+        """Draw the tree as it is now."""
+        table = Table(box=None, pad_edge=False)
+        for title in ("OBJECT", "READY", "STATE"):
+            table.add_column(title, no_wrap=title != "STATE")
+        for row in rows:
+            name = Text("  " * row.depth + f"{row.kind} ", style="dim").append(row.name, style="default")
+            table.add_row(name, Text("yes", "green") if row.ready else Text("no", "yellow"), row.text)
+        self._live.update(table, refresh=True)
+
+    def say(self, text: str) -> None:
+        """A line above the table."""
+        self._live.console.print(text, highlight=False, markup=False)

@@ -1,0 +1,76 @@
+"""What a run looks at: the applied objects and everything that they own, through a cache of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dynamo_ctrl.cache.cache import Cache, CacheOptions
+from dynamo_ctrl.cache.informer import Informer
+from dynamo_ctrl.clock import Clock
+from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.objects.object import Object
+from dynamo_manager.readiness import readiness
+from dynamo_manager.tree import Row, rows
+
+AnyObject = Object[Any, Any]
+
+
+class Observer:
+    """Follows some namespaces of a cluster.
+
+    Args:
+        engine: the cluster.
+        clock: the time.
+        namespaces: that are followed.
+        kinds: what the applied objects can own, from the top down.
+    """
+
+    def __init__(self, engine: Engine, *, clock: Clock, namespaces: Iterable[str], kinds: Sequence[Kind[Any]]) -> None:
+        self._kinds = tuple(kinds)
+        self._cache = Cache(engine, clock=clock, options=CacheOptions(namespaces=tuple(namespaces)))
+        self._informers: dict[Kind[Any], Informer[Any]] = {}
+        self._roots: dict[tuple[Kind[Any], object], AnyObject] = {}
+        for kind in self._kinds:
+            self._open(kind)
+
+    async def run(self) -> None:
+        """Follow until cancelled."""
+        await self._cache.run()
+
+    def expect(self, applied: Iterable[AnyObject]) -> None:
+        """Look at these objects too, from now on in the version that was applied or a newer one."""
+        for obj in applied:
+            self._open(obj.kind)
+            self._roots[obj.kind, obj.key] = obj
+
+    def pending(self) -> tuple[str, ...]:
+        """What keeps each expected object from being ready, one line each; empty when all are."""
+        return tuple(line for line in (self._pending(obj) for obj in self._roots.values()) if line)
+
+    def rows(self) -> tuple[Row, ...]:
+        """The owner trees of the expected objects that own something, or could."""
+        if not all(self._informers[kind].ready for kind in self._kinds):
+            return ()
+        live = [self._live(obj) for obj in self._roots.values() if self._kinds and obj.kind == self._kinds[0]]
+        return tuple(rows(self._cache.view(self._informers), [obj for obj in live if obj is not None], self._kinds[1:]))
+
+    def _open(self, kind: Kind[Any]) -> None:
+        if kind not in self._informers:
+            self._informers[kind] = self._cache.informer(kind, optional=True)
+
+    def _live(self, applied: AnyObject) -> AnyObject | None:
+        if not self._informers[applied.kind].ready:
+            return None
+        found: AnyObject | None = self._cache.view(self._informers).get(applied.kind, applied.key)
+        return found
+
+    def _pending(self, applied: AnyObject) -> str:
+        live = self._live(applied)
+        if live is None:
+            return f"{applied.ref}: not seen yet ({self._informers[applied.kind].state})"
+        if live.metadata.uid == applied.metadata.uid and live.metadata.generation < applied.metadata.generation:
+            return f"{applied.ref}: generation {applied.metadata.generation} not seen yet"
+        state = readiness(live)
+        return "" if state.ready else f"{applied.ref}: {state.text}"

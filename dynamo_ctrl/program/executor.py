@@ -139,6 +139,8 @@ class _Run:
                 return self.ledger.unchanged(effect, None)
             raise Conflict(f"{live.ref} is gone") from error
         answer = live.kind.decode(raw)
+        if isinstance(effect, RemoveFinalizer) and _let_go(answer):
+            return self._wrote(effect, answer)
         if answer.metadata.resource_version == live.metadata.resource_version:
             self.unmoved += 1
             return self.ledger.unchanged(effect, answer)
@@ -183,7 +185,7 @@ class _Run:
     def _wrote(self, effect: Effect, answer: AnyObject) -> None:
         if isinstance(effect, CreateOnce):
             answer = _without_data(answer)
-        elif answer.metadata.deletion_timestamp is not None and not answer.metadata.finalizers and _last_hold(effect):
+        elif isinstance(effect, RemoveFinalizer) and _let_go(answer):
             self._written.deleted(answer.kind, answer.key, answer.metadata.uid)
         else:
             self._written.wrote(answer)
@@ -211,8 +213,9 @@ def _held(live: AnyObject, raw: bytes) -> AnyObject | None:
     return answer if answer.metadata.deletion_timestamp is not None else None
 
 
-def _last_hold(effect: Effect) -> bool:
-    return isinstance(effect, RemoveFinalizer)
+def _let_go(answer: AnyObject) -> bool:
+    """Whether the last finalizer went, and the object with it. Its version does not move then."""
+    return answer.metadata.deletion_timestamp is not None and not answer.metadata.finalizers
 
 
 def _same_content(seen: AnyObject, answer: AnyObject) -> bool:

@@ -329,6 +329,12 @@ class TestFinalizers:
         apply(RemoveFinalizer(name="theirs/f"))
         assert len(cache.writes) == 2
 
+    def test_with_the_last_one_the_object_goes_and_that_is_a_write(self, cache: FakeCache, apply: Apply) -> None:
+        cache.edit(WIDGET, "ns/w", {"metadata": {"finalizers": ["mine/f"]}})
+        cache.delete(WIDGET, "ns/w")
+        assert apply(RemoveFinalizer(name="mine/f")).wrote == 1
+        assert cache.get(WIDGET, "ns/w") is None
+
     @pytest.mark.parametrize("before", [[], ["theirs/f"]])
     def test_nobodys_entry_is_lost(self, cache: FakeCache, apply: Apply, before: list[str]) -> None:
         cache.edit(WIDGET, "ns/w", {"metadata": {"finalizers": before}})

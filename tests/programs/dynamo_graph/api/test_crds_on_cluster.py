@@ -51,7 +51,7 @@ def crds(cluster: Cluster) -> list[Tree]:
 
 
 def condition(crd: Tree, type_: str) -> str | None:
-    found = [c["status"] for c in crd.get("status", {}).get("conditions", ()) if c["type"] == type_]
+    found = [c["status"] for c in crd.get("status", {}).get("conditions") or () if c["type"] == type_]
     return found[0] if found else None
 
 

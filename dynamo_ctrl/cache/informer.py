@@ -165,7 +165,7 @@ class SharedInformer(Generic[O]):
         self.overlay.replaced(scope, self._begun[scope] if decision.consistent else -1)
         readers = [reader for reader in self._subscriptions if reader.started]
         self._complete[scope] = True
-        if self._states[scope].phase is Phase.SYNCING:
+        if self._states[scope].phase in (Phase.SYNCING, Phase.ABSENT):  # else it is live only once it is watched again
             self.enter(scope, LIVE)
         if self.complete:
             self._synced.set()

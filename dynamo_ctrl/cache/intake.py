@@ -67,7 +67,8 @@ class Intake(Generic[O]):
 
     def own(self, obj: O) -> O:
         """An object that we wrote ourselves, as the watch will bring it back: with the same projection."""
-        return self._decode(obj.raw)
+        whole = self._projection is everything or (self._projection is None and obj.metadata.managed_fields is UNSET)
+        return obj if whole else self._decode(obj.raw)
 
     @staticmethod
     def where(raw: bytes) -> Where | None:

@@ -1,0 +1,101 @@
+"""A missing right and a missing API are states of the source that say what mends them, and that heal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dynamo_ctrl.cache.state import Phase
+from dynamo_ctrl.engine.errors import (
+    Forbidden,
+    NotFound,
+)
+from dynamo_ctrl.objects.builtin.core import ConfigMap
+from dynamo_ctrl.testing.virtual_loop import settle
+
+Make = Callable[..., ConfigMap]
+STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
+GONE = {**STATUS, "code": 410, "reason": "Expired", "message": "too old resource version: 10 (90)"}
+
+
+async def test_a_missing_right_is_told_as_the_rule_that_grants_it(scene: Any, scripted: Any, config_map: Make) -> None:
+    engine = scripted()
+    engine.refuse_list(Forbidden('configmaps is forbidden: User "u" cannot list resource "configmaps"'))
+    async with scene(engine) as it:
+        assert it.phase is Phase.FORBIDDEN
+        assert it.informer.state.reason.splitlines() == [
+            'configmaps is forbidden: User "u" cannot list resource "configmaps"; '
+            "add this rule to a ClusterRole of this user:",
+            '- apiGroups: [""]',
+            '  resources: ["configmaps"]',
+            '  verbs: ["get", "list", "watch"]',
+        ]
+        engine.page(config_map("a", 1), version=10)
+        engine.stream()
+        await it.passing(2)
+        assert it.phases == [Phase.FORBIDDEN, Phase.LIVE]
+        assert it.names() == ["a"]
+
+
+async def test_a_right_to_watch_that_is_missing_does_not_flap(scene: Any, scripted: Any) -> None:
+    engine = scripted()
+    for version in range(10, 13):
+        engine.page(version=version)
+        engine.refuse_watch(Forbidden("cannot watch"))
+    async with scene(engine) as it:
+        await it.passing(10)
+        assert it.phases == [Phase.LIVE, Phase.FORBIDDEN]
+        assert not it.informer.ready
+
+
+async def test_a_refusal_of_an_api_that_is_not_there_is_absence(scene: Any, scripted: Any) -> None:
+    engine = scripted()
+    engine.served = NotFound("no such group version")
+    engine.refuse_list(Forbidden("cannot list"))
+    async with scene(engine) as it:
+        assert it.phase is Phase.ABSENT
+
+
+async def test_an_absent_api_is_polled_and_picked_up(scene: Any, scripted: Any, config_map: Make) -> None:
+    engine = scripted()
+    engine.refuse_list(*[NotFound("the server could not find the requested resource")] * 3)
+    async with scene(engine) as it:
+        assert it.phase is Phase.ABSENT
+        assert "install its CustomResourceDefinition" in it.informer.state.reason
+        engine.page(config_map("a", 1), version=10)
+        engine.stream()
+        await it.passing(20)
+        assert it.names() == ["a"]
+        assert it.phases == [Phase.ABSENT, Phase.LIVE]
+
+
+async def test_retry_does_not_sit_out_the_backoff(scene: Any, scripted: Any) -> None:
+    engine = scripted()
+    engine.refuse_list(NotFound("not yet"))
+    engine.page(version=10)
+    async with scene(engine) as it:
+        it.informer.retry()
+        await settle()
+        assert it.phase is Phase.LIVE
+
+
+async def test_an_api_that_goes_takes_its_objects_along_and_comes_back(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
+    engine = scripted()
+    engine.page(config_map("a", 1), version=10)
+    first = engine.stream()
+    async with scene(engine) as it:
+        it.changes()
+        engine.refuse_watch(NotFound("gone"))
+        engine.refuse_list(NotFound("gone"))
+        await it.passing(5)
+        first.end()
+        await it.passing(2)
+        assert it.phase is Phase.ABSENT
+        assert [(c.key.name, c.new) for c in it.changes()] == [("a", None)]
+        engine.page(config_map("a", 30, uid="again"), version=30)
+        engine.stream()
+        await it.passing(20)
+        assert it.names() == ["a"]
+        assert [(c.key.name, c.old, c.initial) for c in it.changes()] == [("a", None, False)]

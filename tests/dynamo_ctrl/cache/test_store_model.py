@@ -1,0 +1,197 @@
+"""The store against a model that does everything by brute force: a dictionary, and scans of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from dynamo_ctrl.cache.change import Change
+from dynamo_ctrl.cache.index import Index
+from dynamo_ctrl.cache.store import Staging, Store
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
+from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.selector import LabelSelector
+
+NAMES = st.sampled_from("abcdef")
+NAMESPACES = st.sampled_from(["n1", "n2"])
+LABELS = st.dictionaries(st.sampled_from(["app", "tier", "x/y"]), st.sampled_from(["1", "2", "3"]), max_size=3)
+OWNERS = st.sampled_from(["", "o1", "o2"])
+DATA = st.dictionaries(st.sampled_from(["k", "l"]), st.sampled_from(["v", "w", "boom"]), max_size=2)
+UIDS = st.sampled_from(["u1", "u2"])
+
+SELECTORS = [
+    "app=1", "app!=1", "app in (1,2)", "app notin (1,3)", "app", "!app", "app=1,tier=2", "app=2,tier", "x/y in (1),!tier",
+    "app in (1,2),tier notin (2),x/y", "!app,!tier", "tier=3,app!=2", "app=9", "",
+]  # fmt: skip
+
+
+def values(obj: ConfigMap) -> list[str]:
+    if "boom" in obj.data.values():
+        raise ValueError("boom")
+    return [*obj.data.values(), *obj.data.values()]
+
+
+BY_DATA = Index("data", CONFIG_MAP, values)
+BY_TIER = Index("tier", CONFIG_MAP, lambda obj: [obj.metadata.labels.get("tier", "none")])
+
+Content = dict[Key, ConfigMap]
+
+
+def selected(content: Content, text: str, namespace: str = "") -> list[ConfigMap]:
+    selector = LabelSelector.parse(text)
+    return [
+        obj
+        for key, obj in sorted(content.items())
+        if selector.matches(obj.metadata.labels) and (not namespace or key.namespace == namespace)
+    ]
+
+
+def extracted(content: Content, index: Index[ConfigMap], value: str) -> list[ConfigMap]:
+    found = []
+    for _, obj in sorted(content.items()):
+        try:
+            if value in index.values(obj):
+                found.append(obj)
+        except ValueError:
+            pass
+    return found
+
+
+class StoreMachine(RuleBasedStateMachine):
+    """Puts, removals, replacements and late indexes in any order; every read agrees with a scan after each step."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model: Content = {}
+        self.subscriber: Content = {}
+        self.version = 0
+        self.staged: dict[str, tuple[Staging[ConfigMap], Content]] = {}
+        self.indexes: list[Index[ConfigMap]] = []
+
+    @initialize(scoped=st.booleans())
+    def begin(self, scoped: bool) -> None:
+        self.scopes = ["n1", "n2"] if scoped else [""]
+        self.store: Store[ConfigMap] = Store(self.scopes)
+
+    def scope(self, namespace: str) -> str:
+        return "" if self.scopes == [""] else namespace
+
+    def make(self, namespace: str, name: str, uid: str, labels: Any, owner: str, data: Any) -> ConfigMap:
+        self.version += 1
+        metadata = {"namespace": namespace, "name": name, "uid": uid, "labels": labels}
+        metadata["resourceVersion"] = str(self.version)
+        if owner:
+            reference = {"apiVersion": "v1", "kind": "X", "name": owner, "uid": owner, "controller": True}
+            metadata["ownerReferences"] = [reference]
+        return CONFIG_MAP.object({"metadata": metadata, "data": data})
+
+    def tell(self, changes: Any) -> None:
+        """A subscriber that applies changes has the content too, and the old side is always what it had."""
+        for change in changes:
+            assert isinstance(change, Change)
+            key = change.key
+            known = self.subscriber.get(key)
+            if change.new is None:
+                assert known is not None
+                assert change.old is not None
+                assert known.metadata.uid == change.old.metadata.uid
+                del self.subscriber[key]
+            else:
+                assert change.old is known
+                assert known is None or known.metadata.uid == change.new.metadata.uid
+                self.subscriber[key] = change.new
+
+    @rule(namespace=NAMESPACES, name=NAMES, uid=UIDS, labels=LABELS, owner=OWNERS, data=DATA)
+    def put(self, **fields: Any) -> None:
+        if self.scope(fields["namespace"]) in self.staged:
+            return
+        obj = self.make(**fields)
+        self.model[obj.key] = obj
+        self.tell(self.store.put(self.scope(obj.key.namespace), obj))
+
+    @rule(namespace=NAMESPACES, name=NAMES)
+    def put_the_same_state_again(self, namespace: str, name: str) -> None:
+        known = self.model.get(Key(namespace, name))
+        if known is not None:
+            assert self.store.put(self.scope(namespace), CONFIG_MAP.decode(known.raw)) == ()
+
+    @rule(namespace=NAMESPACES, name=NAMES)
+    def remove(self, namespace: str, name: str) -> None:
+        if self.scope(namespace) in self.staged:
+            return
+        known = self.model.pop(Key(namespace, name), None)
+        changes = self.store.remove(self.scope(namespace), (namespace, name))
+        assert len(changes) == (known is not None)
+        self.tell(changes)
+
+    @rule(namespace=NAMESPACES)
+    def stage(self, namespace: str) -> None:
+        scope = self.scope(namespace)
+        self.staged[scope] = (self.store.stage(scope), {})
+
+    @rule(keep=st.booleans(), namespace=NAMESPACES, name=NAMES, uid=UIDS, labels=LABELS, owner=OWNERS, data=DATA)
+    def lay_aside(self, keep: bool, **fields: Any) -> None:
+        found = self.staged.get(self.scope(fields["namespace"]))
+        if found is None:
+            return
+        staging, content = found
+        known = self.model.get(Key(fields["namespace"], fields["name"]))
+        obj = CONFIG_MAP.decode(known.raw) if keep and known is not None else self.make(**fields)
+        staging.add(obj)
+        content[obj.key] = known if keep and known is not None else obj
+
+    @rule(namespace=NAMESPACES)
+    def replace(self, namespace: str) -> None:
+        scope = self.scope(namespace)
+        if scope not in self.staged:
+            return
+        staging, content = self.staged.pop(scope)
+        changes = self.store.replace(staging, str(self.version))
+        shapes = [(change.old is not None, change.new is not None) for change in changes]
+        assert shapes == sorted(shapes, key=[(True, False), (True, True), (False, True)].index), "R 3.3: the order"
+        self.tell(changes)
+        self.model = {key: obj for key, obj in self.model.items() if scope not in ("", key.namespace)} | content
+        assert self.store.version(namespace) == str(self.version)
+
+    @rule(index=st.sampled_from([BY_DATA, BY_TIER]))
+    def add_index(self, index: Index[ConfigMap]) -> None:
+        self.store.add_index(index)
+        if index not in self.indexes:
+            self.indexes.append(index)
+
+    @invariant()
+    def reads_agree_with_scans(self) -> None:
+        if not hasattr(self, "store"):
+            return
+        model = self.model
+        ordered = [obj for _, obj in sorted(model.items())]
+        assert list(self.store.list()) == ordered
+        assert len(self.store) == len(model)
+        assert self.store.bytes == sum(len(obj.raw) for obj in ordered)
+        for namespace in ("n1", "n2"):
+            assert list(self.store.list(namespace)) == [obj for obj in ordered if obj.key.namespace == namespace]
+            for name in "abcdef":
+                assert self.store.get((namespace, name)) is model.get(Key(namespace, name))
+        for text in SELECTORS:
+            selector = LabelSelector.parse(text)
+            assert list(self.store.select(selector)) == selected(model, text), text
+            assert list(self.store.select(selector, "n1")) == selected(model, text, "n1"), text
+        for uid in ("o1", "o2", "nobody"):
+            owned = [obj for obj in ordered if obj.metadata.controller and obj.metadata.controller.uid == uid]
+            assert list(self.store.owned(uid)) == owned
+        for index in self.indexes:
+            for value in ("v", "w", "boom", "1", "2", "3", "none"):
+                assert list(self.store.by_index(index.name, value)) == extracted(model, index, value)
+
+    @invariant()
+    def changes_alone_give_the_content(self) -> None:
+        assert self.subscriber.keys() == self.model.keys()
+        for key, obj in self.model.items():
+            assert self.subscriber[key] is obj
+
+
+StoreMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestStore = StoreMachine.TestCase

@@ -83,6 +83,11 @@ class Cluster:
         return self._layout.url
 
     @property
+    def etcd_url(self) -> str:
+        """Where etcd listens, for tests that compact its history."""
+        return self._layout.etcd_url
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig (a bearer token)."""
         return self._layout.kubeconfig

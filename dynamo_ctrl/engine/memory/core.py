@@ -258,6 +258,7 @@ class Core:
         lifecycle.carry_over(sent["metadata"], before["metadata"])
         if status:
             tree = patching.with_status(served, before, sent)
+            strategy.update_status(tree, before)
         else:
             tree = sent
             if served.status:

@@ -53,6 +53,7 @@ class Strategy:
         admit: drops what the kind does not know and fills in defaults; runs on every write and is idempotent.
         create: what only happens to a new object (for example its first status).
         update: what an update takes over from the old object.
+        update_status: what a status write takes over from the old object.
         delete: begins a deletion in the kind's own manner; `None` for the manner of all others.
         held: whether the content itself holds an object that is being deleted.
         grace: the seconds of grace that a deletion leaves the object; the argument is what was asked for, if anything.
@@ -63,6 +64,7 @@ class Strategy:
     admit: Callable[[Tree], None] = _nothing
     create: Callable[[Tree], None] = _nothing
     update: Callable[[Tree, Tree], None] = _no_update
+    update_status: Callable[[Tree, Tree], None] = _no_update
     delete: Callable[[Tree, datetime], None] | None = None
     held: Callable[[Tree], bool] = _not_held
     grace: Callable[[Tree, int | None], int] = _no_grace

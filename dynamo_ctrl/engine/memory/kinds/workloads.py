@@ -37,6 +37,12 @@ def _deployment(tree: Tree) -> None:
     section(tree, "status")
 
 
+def _keep_labels(new: Tree, old: Tree) -> None:
+    new["metadata"].pop("labels", None)
+    if "labels" in old["metadata"]:
+        new["metadata"]["labels"] = old["metadata"]["labels"]
+
+
 def _replica_set(tree: Tree) -> None:
     spec = section(tree, "spec")
     fill(spec, replicas=1)
@@ -149,7 +155,7 @@ def _workload_rules(restart: tuple[str, ...]) -> Callable[[Tree, Tree | None], l
 
 _ALWAYS: Final = _workload_rules(("Always",))
 
-DEPLOYMENT: Final = Strategy(admit=_deployment, validate=_ALWAYS)
+DEPLOYMENT: Final = Strategy(admit=_deployment, update_status=_keep_labels, validate=_ALWAYS)
 REPLICA_SET: Final = Strategy(admit=_replica_set, validate=_ALWAYS)
 STATEFUL_SET: Final = Strategy(admit=_stateful_set, validate=_ALWAYS)
 DAEMON_SET: Final = Strategy(admit=_daemon_set, validate=_ALWAYS)

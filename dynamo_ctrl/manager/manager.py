@@ -31,7 +31,6 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from dynamo_ctrl.cache.cache import Cache
-from dynamo_ctrl.cache.state import Phase as SourcePhase
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.controller import Controller
@@ -46,6 +45,7 @@ from dynamo_ctrl.manager.health import Checks
 from dynamo_ctrl.manager.http import Handler, parse_address, servers
 from dynamo_ctrl.manager.options import ManagerOptions
 from dynamo_ctrl.manager.roster import Roster
+from dynamo_ctrl.manager.sync import caches_known
 from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.outer import Outer
 
@@ -79,6 +79,7 @@ class Manager:
 
     Attributes:
         healthz, readyz: the health checks; more may be added at any time.
+        requests: counts the requests of the engine; who opens an engine himself hands `requests.count` to it as its hook.
         registry: the metrics; more may be registered at any time.
     """
 
@@ -112,7 +113,7 @@ class Manager:
         self._stop_wanted = asyncio.Event()
         self._started = asyncio.Event()
         self._stopped = asyncio.Event()
-        self._requests = metrics.RequestNumbers()
+        self.requests = metrics.RequestNumbers()
         self.healthz = Checks("healthz")
         self.readyz = Checks("readyz")
         self.readyz.add_source(self._readiness)
@@ -120,7 +121,7 @@ class Manager:
             metrics.ManagerCollector(
                 controllers=lambda: self.controllers,
                 informers=lambda: self._cache.informers if self._cache is not None else (),
-                requests=self._requests,
+                requests=self.requests,
                 recorder=lambda: self._recorder,
                 clock=self._clock,
             )
@@ -164,7 +165,7 @@ class Manager:
         theirs = self._config.on_request
 
         def on_request(method: str, host: str, code: int, seconds: float) -> None:
-            self._requests.count(method, host, code, seconds)
+            self.requests.count(method, host, code, seconds)
             if theirs is not None:
                 theirs(method, host, code, seconds)
 
@@ -298,7 +299,7 @@ class Manager:
         with ExitStack() as process:
             if self.options.garbage:
                 process.enter_context(garbage.relaxed())
-            recording = asyncio.create_task(_opened(self._recorder).run(), name="manager: events")
+            recording = asyncio.create_task(self._record(), name="manager: events")
             starter = asyncio.create_task(self._start(), name="manager: start")
             try:
                 await self._stop_wanted.wait()
@@ -356,21 +357,15 @@ class Manager:
     def _metrics_routes(self) -> dict[str, Handler]:
         return {"metrics": lambda path, query: metrics.respond(self.registry)}
 
-    async def _caches_known(self) -> None:
-        """Returns when no informer is at its first list any more, or when that takes too long."""
-        changed = asyncio.Event()
-        informers = list(self.cache.informers)
-        ends = [informer.watch_state(lambda state: changed.set()) for informer in informers]
+    async def _record(self) -> None:
         try:
-            async with asyncio.timeout(self.options.sync_timeout):
-                while waiting := [str(i.kind) for i in informers if i.state.phase is SourcePhase.SYNCING]:
-                    changed.clear()
-                    await changed.wait()
-        except TimeoutError:
-            self._log.warning("the start goes on without some caches", syncing=waiting)
-        finally:
-            for end in ends:
-                end()
+            await _opened(self._recorder).run()
+        except Exception as error:  # noqa: BLE001  (handed on like the error of any runnable)
+            self._failed(error)
+
+    async def _caches_known(self) -> None:
+        if syncing := await caches_known(self.cache, self.options.sync_timeout):
+            self._log.warning("the start goes on without some caches", syncing=syncing)
 
     async def _freeze(self) -> None:
         await self._all_synced()

@@ -13,6 +13,7 @@ import pytest
 
 from dynamo_ctrl.cache.cache import Cache
 from dynamo_ctrl.cache.index import Index
+from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.controller import Controller
@@ -157,13 +158,32 @@ async def test_a_key_that_meets_an_unreadable_kind_waits_quietly_until_it_can_be
         before = controller.numbers.requeue
         world.put("b")
         await asyncio.sleep(1)
-        assert world.took() == ["b"]
-        assert controller.numbers.requeue == before + 1
+        controller.wake(Key("default", "ghost"), Cause("somebody", "asked"))
+        await asyncio.sleep(1)
+        assert world.took() == ["b", "ghost"]
+        assert controller.numbers.requeue == before + 2
         world.engine._faults.clear()
         await asyncio.sleep(600)
         assert controller.reasons == {}
-        assert sorted(set(world.runs)) == ["a", "b"]
+        assert sorted(set(world.runs)) == ["a", "b", "ghost"]
         assert controller.numbers.error == 0
+
+
+async def test_a_mapper_that_reads_a_missing_kind_is_tried_again_in_the_moment_in_which_it_comes() -> None:
+    world = World("a")
+    world.put("s", SECRET)
+
+    def mapper(secret: Object[Any, Any], view: View) -> list[Key]:
+        view.list(GADGET)
+        return [Key("default", f"from-{secret.metadata.name}")]
+
+    async with world.running(watching(CONFIG_MAP).mapping(SECRET, mapper).reading(GADGET)) as controller:
+        await asyncio.sleep(300)
+        world.core.register(GADGET)
+        await asyncio.wait_for(controller.synced(), 20)
+        await asyncio.sleep(0.001)
+        assert sorted(world.runs) == ["a", "from-s"]
+        assert controller.numbers.lost == 0
 
 
 async def test_r4_54_only_dependants_wait_for_a_source() -> None:

@@ -167,6 +167,24 @@ async def test_an_earlier_key_moves_the_timer_forward() -> None:
     assert ran == [("a", 0), ("b", 1), ("b", 11), ("a", 100)]
 
 
+async def test_keys_that_are_due_at_the_same_moment_wake_as_many_workers() -> None:
+    gate, bench, asked = asyncio.Event(), Bench(count=3), set[Key]()
+
+    async def reconcile(key: Key) -> Answer:
+        if key not in asked:
+            asked.add(key)
+            return Answer(requeue_after=60)
+        await gate.wait()
+        return DONE
+
+    async with bench.working(reconcile) as workers:
+        workers.add(A)
+        workers.add(B)
+        await asyncio.sleep(60.001)
+        assert bench.queue.processing == 2
+        gate.set()
+
+
 async def test_an_exception_costs_the_key_a_back_off_and_nobody_else_anything() -> None:
     bench = Bench()
     ran: list[str] = []
@@ -236,3 +254,21 @@ async def test_a_log_line_inside_a_reconcile_names_controller_key_and_run() -> N
     assert {"event": "hello", "controller": "c", "key": "ns/a", "reconcile_id": "c-1"} in lines
     assert {"event": "hello", "controller": "c", "key": "ns/b", "reconcile_id": "c-2"} in lines
     assert dict(reconcile_context(None, "info", {"event": "outside"})) == {"event": "outside"}
+
+
+async def test_a_line_of_a_task_that_outlives_its_reconcile_claims_no_run() -> None:
+    lines: list[dict[str, object]] = []
+    left: list[asyncio.Task[None]] = []
+
+    async def later() -> None:
+        await asyncio.sleep(1)
+        lines.append(dict(reconcile_context(None, "info", {"event": "late"})))
+
+    def reconcile(key: Key) -> Answer:
+        left.append(asyncio.create_task(later()))
+        return DONE
+
+    async with Bench().working(reconcile) as workers:
+        workers.add(A)
+        await asyncio.sleep(2)
+    assert lines == [{"event": "late"}]

@@ -18,7 +18,7 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import UnknownEngine
 from dynamo_ctrl.manager.errors import AlreadyStarted, InvalidOption, ManagerError, StopOverrun, Stopping
 from dynamo_ctrl.manager.groups import Order
-from dynamo_ctrl.manager.manager import Manager
+from dynamo_ctrl.manager.manager import GRACE, Manager
 from dynamo_ctrl.manager.options import ManagerOptions
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
 from dynamo_ctrl.objects.kind import Kind
@@ -202,6 +202,7 @@ async def test_an_overrun_names_the_task_and_where_it_hangs() -> None:
         task = asyncio.create_task(manager.run())
         await manager.synced()
         manager.stop()
+        began = asyncio.get_running_loop().time()
         try:
             with pytest.raises(
                 StopOverrun, match=r"(?s)within the stop budget of 3 s:\ndeaf one\n    at .*test_manager.py"
@@ -209,6 +210,7 @@ async def test_an_overrun_names_the_task_and_where_it_hangs() -> None:
                 await task
         finally:
             let_go.set()
+        assert asyncio.get_running_loop().time() - began < 3 + 10 * GRACE
         await settle()
         (hanging, innocent) = caught.value.hanging
         assert "deaf.<locals>.run" in hanging

@@ -91,8 +91,17 @@ async def test_two_managers_in_one_process_share_a_cluster_and_nothing_else() ->
         assert [manager.controllers[0].numbers.error for manager in (one, two)] == [0, 0]
 
 
+class SlowEvents(MemoryEngine):
+    """A server that takes a second for each event."""
+
+    async def create(self, kind: Kind[Any], namespace: str, body: bytes) -> bytes:
+        if kind == EVENT:
+            await asyncio.sleep(1)
+        return await super().create(kind, namespace, body)
+
+
 async def test_events_of_the_last_moment_are_sent() -> None:
-    engine = MemoryEngine(Core(clock=LoopClock()))
+    engine = SlowEvents(Core(clock=LoopClock()))
     manager = new(engine)
 
     async def says_goodbye() -> None:
@@ -108,6 +117,22 @@ async def test_events_of_the_last_moment_are_sent() -> None:
     async with running(manager):
         pass
     assert len(await names(engine, EVENT)) == 1
+
+
+async def test_the_last_events_have_a_budget_of_their_own_and_are_dropped_after_it() -> None:
+    engine = SlowEvents(Core(clock=LoopClock()))
+    manager = new(engine, options=ManagerOptions(garbage=False, event_flush=3.5))
+    about = CONFIG_MAP.object({"metadata": {"name": "web", "namespace": "default", "uid": "u"}})
+    async with manager:
+        recorder = manager._recorder
+        assert recorder is not None
+        task = asyncio.create_task(manager.run())
+        await manager.synced()
+        for _ in range(10):
+            recorder.event(about, Event(type="Normal", reason="Stopped", note="goodbye"))
+        manager.stop()
+        await task
+    assert (recorder.sent, recorder.dropped) == (3, 7)
 
 
 async def test_events_of_programs_are_sent_after_real_writes() -> None:

@@ -39,6 +39,14 @@ class Api:
 
     def request(self, method: str, path: str, body: Any = None, *, content_type: str = "application/json") -> Any:
         """One request; returns the JSON of the answer, or its text. Raises `ApiError`, and `OSError` without an answer."""
+        answer, text = self._send(method, path, body, content_type)
+        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
+        content = json.loads(text) if is_json else text.decode()
+        if answer.status >= 300:
+            raise ApiError(method, path, answer.status, content)
+        return content
+
+    def _send(self, method: str, path: str, body: Any, content_type: str) -> tuple[http.client.HTTPResponse, bytes]:
         address = self._address
         connection = http.client.HTTPSConnection(
             address.hostname or "", address.port, context=self._tls, timeout=TIMEOUT
@@ -47,16 +55,11 @@ class Api:
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
-            text = answer.read()
+            return answer, answer.read()
         except http.client.HTTPException as error:
             raise ConnectionError(f"{method} {path}: {error}") from error
         finally:
             connection.close()
-        is_json = (answer.getheader("Content-Type") or "").startswith("application/json")
-        content = json.loads(text) if is_json else text.decode()
-        if answer.status >= 300:
-            raise ApiError(method, path, answer.status, content)
-        return content
 
     def get(self, path: str) -> Any:
         """The object or list at `path`."""
@@ -77,6 +80,12 @@ class Api:
     def delete(self, path: str, options: Mapping[str, Any] | None = None) -> Any:
         """Delete the object at `path`."""
         return self.request("DELETE", path, options)
+
+    def watch(self, path: str, *, resource_version: str, seconds: int) -> list[Any]:
+        """The events of the collection at `path` after that version, until `seconds` have passed."""
+        query = f"watch=true&resourceVersion={resource_version}&timeoutSeconds={seconds}"
+        text = self._send("GET", f"{path}?{query}", None, "application/json")[1]
+        return [json.loads(line) for line in text.splitlines()]
 
 
 def wait_for(what: str, probe: Callable[[], T | None], *, timeout: float, interval: float = 0.05) -> T:

@@ -66,8 +66,7 @@ def rolled(family: Family, bounds: Bounds) -> Sizing:
     grown = rolling.grown(bounds, size(new), old_size)
     if grown != size(new):
         return Sizing(rolls=True, sizes={new.metadata.name: grown})
-    (count,) = _counts((new,))
-    return Sizing(rolls=True, sizes=rolling.shrunk(bounds, count, _counts(family.old)))
+    return Sizing(rolls=True, sizes=rolling.shrunk(bounds, _count(new), _counts(family.old)))
 
 
 def recreated(family: Family, bounds: Bounds, *, old_pods_run: bool) -> Sizing:
@@ -83,7 +82,11 @@ def recreated(family: Family, bounds: Bounds, *, old_pods_run: bool) -> Sizing:
 
 
 def _counts(sets: tuple[ReplicaSet, ...]) -> list[rolling.Count]:
-    return [rolling.Count(rs.metadata.name, size(rs), rs.status.available_replicas) for rs in sets if size(rs)]
+    return [_count(rs) for rs in sets if size(rs)]
+
+
+def _count(rs: ReplicaSet) -> rolling.Count:
+    return rolling.Count(rs.metadata.name, size(rs), rs.status.available_replicas)
 
 
 def _is_saturated(rs: ReplicaSet, bounds: Bounds) -> bool:

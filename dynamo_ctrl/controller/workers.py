@@ -98,16 +98,12 @@ class Workers:
         self._arm(now)
         sleeper = asyncio.get_running_loop().create_future()
         self._sleepers.append(sleeper)
-        try:
-            await sleeper
-        finally:
-            if not sleeper.done() or sleeper.cancelled():
-                self._sleepers.remove(sleeper)
+        await sleeper
 
     def _wake(self) -> None:
         while self._sleepers:
             sleeper = self._sleepers.popleft()
-            if not sleeper.done():
+            if not sleeper.done():  # else its worker was cancelled
                 sleeper.set_result(None)
                 return
 

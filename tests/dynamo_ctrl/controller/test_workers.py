@@ -90,7 +90,8 @@ async def test_after_a_slice_others_get_their_turn() -> None:
             workers.add(Key("ns", str(number)))
         await other()
         await settle()
-        assert turns == ["0", "1", "2", "other", "3", "4", "5"]
+        assert [turn for turn in turns if turn != "other"] == ["0", "1", "2", "3", "4", "5"]
+        assert turns.index("other") <= 3
 
 
 async def test_a_key_never_runs_twice_at_once_and_its_event_is_not_lost() -> None:

@@ -33,7 +33,7 @@ from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import Create, Event
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
-from dynamo_ctrl.testing import FaultyEngine, LoopClock, settle
+from dynamo_ctrl.testing import FaultyEngine, LoopClock, run, settle
 
 QUIET = ManagerOptions(garbage=False, sync_timeout=1)
 GADGET: Kind[Object[Any, Any]] = Kind(Object, group="example.com", version="v1", kind="Gadget", plural="gadgets")
@@ -259,3 +259,20 @@ def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
         return port
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_r4_33_a_stop_at_any_moment_of_the_start_and_of_the_work_ends_everything(seed: int | None) -> None:
+    async def stopped_after(turns: int) -> int:
+        manager = new(MemoryEngine(Core(clock=LoopClock())), Copier(), Copier("waits", reads=GADGET))
+        async with manager:
+            await put(manager.engine, "a")
+            task = asyncio.create_task(manager.run())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            manager.stop()
+            await task
+        return manager.controllers[1].numbers.success if manager.controllers else 0
+
+    ran = [run(stopped_after(turns), seed=seed) for turns in range(0, 120, 2)]
+    assert set(ran) == {0}, "what waits for a kind is not let loose by the stop"

@@ -63,21 +63,28 @@ EMPTY: FrozenDict[str, Any] = FrozenDict()
 """The empty JSON object, shared because it cannot change."""
 
 
+_LEAVES = frozenset((str, int, float, bool, type(None)))
+
+
 def freeze(value: Any) -> Any:
     """Return `value` with every mapping and sequence in it frozen. A tree that is frozen already is returned as it is."""
-    if isinstance(value, FrozenDict | FrozenList):
+    kind = type(value)  # asking for the exact type first: abstract classes are slow to ask for
+    if kind in _LEAVES or kind is FrozenDict or kind is FrozenList:
         return value
-    if isinstance(value, Mapping):
-        return FrozenDict({key: freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):
         return FrozenList([freeze(item) for item in value])
+    if kind is dict or isinstance(value, Mapping):
+        return FrozenDict({key: freeze(item) for key, item in value.items()})
     return value
 
 
 def thaw(value: Any) -> Any:
     """Return a plain, mutable copy of `value` that shares no mapping or sequence with it."""
-    if isinstance(value, Mapping):
-        return {key: thaw(item) for key, item in value.items()}
+    kind = type(value)
+    if kind in _LEAVES:
+        return value
     if isinstance(value, list | tuple):
         return [thaw(item) for item in value]
+    if kind is dict or isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
     return value

@@ -82,7 +82,7 @@ def merge_diff(old: JsonMap, new: JsonMap) -> dict[str, Any]:
             inner = merge_diff(before, after)
             if inner:
                 patch[key] = inner
-        elif before != after:
+        elif next(changed_paths(before, after), None) is not None:  # to Python 1 equals True, to JSON it does not
             patch[key] = thaw(after)
     return patch
 

@@ -11,9 +11,9 @@ from dynamo_ctrl.objects.frozen import JsonMap
 
 Operator = Literal["=", "!=", "in", "notin", "exists", "!"]
 
-_KEY = re.compile(r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$")
-_VALUE = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$")
-_SET = re.compile(r"^(\S+)\s+(in|notin)\s*\(([^()]*)\)$")
+_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_SET = re.compile(r"(\S+)\s+(in|notin)\s*\(([^()]*)\)")
 
 
 class InvalidSelector(ValueError):
@@ -22,7 +22,7 @@ class InvalidSelector(ValueError):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Requirement:
-    """One condition on one label key. `=` and `!=` are `in` and `notin` with one value."""
+    """One condition on one label key. `=` and `!=` are `in` and `notin` with one value; several values are sorted."""
 
     key: str
     operator: Operator
@@ -46,7 +46,7 @@ class Requirement:
             case "=" | "!=":
                 return f"{self.key}{self.operator}{self.values[0]}"
             case "in" | "notin":
-                return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+                return f"{self.key} {self.operator} ({','.join(self.values)})"
             case "exists":
                 return self.key
             case _:
@@ -91,7 +91,7 @@ class LabelSelector:
             operator = names.get(expression.get("operator", ""))
             if operator is None:
                 raise InvalidSelector(f"unknown operator {expression.get('operator')!r} for {expression.get('key')!r}")
-            rest.append(Requirement(expression["key"], operator, tuple(expression.get("values") or ())))
+            rest.append(Requirement(expression["key"], operator, tuple(sorted(set(expression.get("values") or ())))))
         return cls((*exact, *rest))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -152,6 +152,8 @@ def _term(part: str) -> tuple[str, str, str]:
 def _dig(content: Any, path: str) -> str:
     for part in path.split("."):
         content = content.get(part) if isinstance(content, Mapping) else None
+    if isinstance(content, bool):
+        return str(content).lower()
     return "" if content is None else str(content)
 
 
@@ -169,8 +171,11 @@ def _split(text: str) -> Iterable[str]:
 def _requirement(part: str, whole: str) -> Requirement:
     operator: Operator
     values: tuple[str, ...]
-    if found := _SET.match(part):
-        key, operator, values = found[1], found[2], tuple(v.strip() for v in found[3].split(","))  # type: ignore[assignment]
+    if found := _SET.fullmatch(part):
+        if not found[3].strip():
+            raise InvalidSelector(f"no values for {found[1]!r} in {whole!r}")
+        key, operator = found[1], found[2]  # type: ignore[assignment]
+        values = tuple(sorted({value.strip() for value in found[3].split(",")}))
     else:
         key, sign, value = _term(part)
         if sign:
@@ -179,9 +184,9 @@ def _requirement(part: str, whole: str) -> Requirement:
             key, operator, values = part[1:].strip(), "!", ()
         else:
             key, operator, values = part, "exists", ()
-    if not _KEY.match(key):
+    if not _KEY.fullmatch(key):
         raise InvalidSelector(f"invalid label key {key!r} in {whole!r}")
     for value in values:
-        if not _VALUE.match(value):
+        if not _VALUE.fullmatch(value):
             raise InvalidSelector(f"invalid label value {value!r} in {whole!r}")
     return Requirement(key, operator, values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from dynamo_ctrl.objects.codec import Codec
+from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.frozen import FrozenDict
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
@@ -169,8 +171,14 @@ class Secret(Object[None, None]):
 
     @property
     def data(self) -> Mapping[str, bytes]:
-        """A copy of the entries, base64 decoded."""
-        return {key: base64.b64decode(value) for key, value in self.field("data", _TEXTS).items()}
+        """A copy of the entries, base64 decoded. Raises `InvalidObject` for an entry that is not base64."""
+        entries: dict[str, bytes] = {}
+        for key, value in self.field("data", _TEXTS).items():
+            try:
+                entries[key] = base64.b64decode(value, validate=True)
+            except binascii.Error as error:
+                raise InvalidObject(f"Secret {self.key}", f"data.{key}", "must be base64") from error
+        return entries
 
 
 class PersistentVolumeClaimStatus(Struct, frozen=True, gc=False, rename="camel"):

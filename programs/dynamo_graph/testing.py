@@ -33,7 +33,9 @@ ORCHESTRATORS: tuple[Kind[Any], ...] = (POD_CLIQUE_SET, DISAGGREGATED_SET, LEADE
 """APIs that a plain cluster does not serve."""
 
 
-def component(name: str, type_: str | None = None, *, image: str = "registry.example/w:1.4.0", **fields: Any) -> dict[str, Any]:
+def component(
+    name: str, type_: str | None = None, *, image: str = "registry.example/w:1.4.0", **fields: Any
+) -> dict[str, Any]:
     """A component as a user writes it, with a container `main`; `main=` adds fields to that container."""
     main = {"name": "main", "image": image, **fields.pop("main", {})}
     template = fields.pop("podTemplate", {"spec": {"containers": [main]}})

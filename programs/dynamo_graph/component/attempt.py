@@ -137,7 +137,7 @@ class Attempt:
         }
         steps = [Step(name="components", effects=tuple(self._children.values()), prefix=COMPONENTS_FAILED)]
         names = {child.metadata.name for child in rendered}
-        gone = orphans(self._owned, components=children, wanted=names)
+        gone = orphans(self._owned, workers={worker.name for worker in workers(self._graph.spec)}, wanted=names)
         if gone:
             steps.append(Step(name="orphans", effects=tuple(Delete(target=orphan) for orphan in gone)))
         return tuple(steps)

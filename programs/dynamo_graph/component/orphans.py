@@ -1,6 +1,6 @@
-"""Component deployments whose component left the graph (G 9.2). Pure.
+"""Component deployments that no longer correspond to a component of their graph (G 9.2). Pure.
 
-A deployment of another generation of a component that is still there is no orphan, whatever its name.
+Another generation of a worker that is still there is none of them, whatever its name: it may serve.
 """
 
 from __future__ import annotations
@@ -12,22 +12,22 @@ from dynamo_graph.api.component_deployment import DynamoComponentDeployment
 
 
 def orphans(
-    owned: Iterable[DynamoComponentDeployment], *, components: Collection[str], wanted: Collection[str]
+    owned: Iterable[DynamoComponentDeployment], *, workers: Collection[str], wanted: Collection[str]
 ) -> tuple[DynamoComponentDeployment, ...]:
     """Those of the deployments that the graph controls which may go, sorted by name.
 
     Args:
         owned: the deployments that the graph controls.
-        components: the names of its components.
+        workers: the names of its worker components.
         wanted: the names of the deployments that it renders.
     """
-    gone = (each for each in owned if each.metadata.name not in wanted and _component(each) not in {None, *components})
-    return tuple(sorted(gone, key=lambda deployment: deployment.metadata.name))
+    left = (each for each in owned if each.metadata.name not in wanted and not _may_serve(each, workers))
+    return tuple(sorted(left, key=lambda deployment: deployment.metadata.name))
 
 
-def _component(deployment: DynamoComponentDeployment) -> str | None:
-    """The component that a deployment was made for; `None` if it cannot be read: it is then left alone."""
+def _may_serve(deployment: DynamoComponentDeployment, workers: Collection[str]) -> bool:
+    """Whether it is a generation of a worker; one that cannot be read is left alone, too."""
     try:
-        return deployment.spec.name
+        return deployment.spec.is_worker and deployment.spec.name in workers
     except InvalidObject:
-        return None
+        return True

@@ -263,7 +263,7 @@ COMPONENTS = st.lists(
         }
     ),
     max_size=4,
-    unique_by=lambda component: component["name"],
+    unique_by=lambda component: str(component["name"]),
 )
 SPECS = st.fixed_dictionaries({"components": COMPONENTS, "env": ENV})
 

@@ -56,7 +56,11 @@ class World:
     def get(self, kind: Kind[Any], key: Any) -> Any:
         raise AssertionError("selection reads no single object")
 
-    list = by_index = get
+    def list(self, kind: Kind[Any], *, namespace: str = "", selector: Any = None) -> Any:
+        raise AssertionError("selection lists nothing but what is owned")
+
+    def by_index(self, index: Any, value: str) -> Any:
+        raise AssertionError("selection uses no index")
 
 
 def graph(annotations: Mapping[str, str], spec: Mapping[str, Any] | None = None) -> DynamoGraphDeployment:
@@ -156,7 +160,7 @@ def test_a_provider_that_cannot_serve_here_fails_for_good(
     assert report.failure is not None
     assert report.failure.retry is Retry.NEVER
     assert callable(answer.status)
-    status = answer.status(report)
+    status: Any = answer.status(report)
     assert status.state == "failed"
     assert [(c.type, c.status, c.reason) for c in status.conditions] == [
         ("Ready", "False", "selected_workload_provider_unavailable")
@@ -208,7 +212,7 @@ def test_an_unknown_provider_fails_for_good(value: str) -> None:
     assert report.failure is not None
     assert report.failure.retry is Retry.NEVER
     assert callable(answer.status)
-    status = answer.status(report)
+    status: Any = answer.status(report)
     assert (status.state, status.conditions[0].reason) == ("failed", "unsupported_workload_provider")
     assert f'"{value}"' in status.conditions[0].message
 

@@ -1,0 +1,91 @@
+"""Every snippet of the README is executed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dynamo_ctrl import Manager
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+
+
+def executed(engine: str) -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    for block in blocks("python"):
+        exec(compile(block.replace('engine="kubernetes"', f'engine="{engine}"'), "README.md", "exec"), names)
+    return names
+
+
+async def runs_until_stopped(names: dict[str, Any]) -> None:
+    """Runs `main` until its manager has started, then cancels it, as a signal would."""
+    started: list[Manager] = []
+
+    class Watched(Manager):
+        async def run(self) -> None:
+            started.append(self)
+            await super().run()
+
+    names["Manager"] = Watched
+    running = asyncio.create_task(names["main"]())
+    async with asyncio.timeout(20):
+        while not started or not started[0].reasons:
+            await asyncio.sleep(0.05)
+            assert not running.done(), running
+    assert [str(c.watches.primary.kind) for c in started[0].controllers] == ["widgets.example.com"]
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+def test_the_unit_test_of_the_readme_passes() -> None:
+    executed("memory")["test_scales_with_the_widget"]()
+
+
+def test_the_program_of_the_readme_becomes_ready() -> None:
+    names = executed("memory")
+    from dynamo_ctrl.testing import FakeCache
+
+    cache = FakeCache([names["WIDGET"].object({"metadata": {"name": "w", "namespace": "ns"}, "spec": {"size": 2}})])
+    cache.converge(names["WidgetProgram"](), "ns/w")
+    assert not cache.get(names["WIDGET"], "ns/w").status.ready
+    cache.set_status(names["DEPLOYMENT"], "ns/w", {"availableReplicas": 2})
+    cache.converge(names["WidgetProgram"](), "ns/w")
+    assert cache.get(names["WIDGET"], "ns/w").status.ready
+
+
+@pytest.mark.real_loop
+async def test_the_embedded_use_of_the_readme_runs() -> None:
+    await runs_until_stopped(executed("memory"))
+
+
+@pytest.mark.cluster
+@pytest.mark.real_loop
+async def test_the_embedded_use_of_the_readme_runs_on_a_real_cluster(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+    await runs_until_stopped(executed("kubernetes"))
+
+
+def test_the_manager_command_of_the_readme_runs() -> None:
+    (command,) = (block for block in blocks("sh") if block.startswith("dynamo-manager run"))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["/bin/sh", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=90
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 further passes" in done.stdout
+    assert "wrote nothing" in done.stdout

@@ -16,7 +16,7 @@ from typing import Final
 
 from dynamo_graph.api.names import LEGACY_HASH, Annotation
 
-_SUFFIX: Final = re.compile(r"[0-9a-z]{8}")
+_SUFFIX: Final = re.compile(r"[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,6 +54,7 @@ def test_a_graph_without_workers_stores_nothing() -> None:
         ((f"g-decode-{OLD}", f"g-prefill-{OLD}"), OLD),
         ((f"g-decode-{OLD}", f"g-prefill-{V1}"), ""),
         (("g-decode",), ""),
+        (("g-decode-frontend",), ""),
         (("g-decode-extra-long",), ""),
         ((f"other-decode-{OLD}",), ""),
     ],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT
@@ -268,6 +268,7 @@ COMPONENTS = st.lists(
 SPECS = st.fixed_dictionaries({"components": COMPONENTS, "env": ENV})
 
 
+@settings(deadline=None)
 @given(SPECS, st.randoms(use_true_random=False))
 def test_the_order_of_components_never_counts(spec: Spec, random: Any) -> None:
     shuffled = list(spec["components"])
@@ -275,18 +276,21 @@ def test_the_order_of_components_never_counts(spec: Spec, random: Any) -> None:
     assert worker_hash({**spec, "components": shuffled}, {}) == worker_hash(spec, {})
 
 
+@settings(deadline=None)
 @given(SPECS, st.integers(0, 100))
 def test_replicas_never_count(spec: Spec, replicas: int) -> None:
     scaled = [{**component, "replicas": replicas} for component in spec["components"]]
     assert worker_hash({**spec, "components": scaled}, {}) == worker_hash(spec, {})
 
 
+@settings(deadline=None)
 @given(SPECS)
 def test_components_that_are_no_workers_never_count(spec: Spec) -> None:
     workers = [each for each in spec["components"] if each["type"] in {"worker", "prefill", "decode"}]
     assert worker_hash({**spec, "components": workers}, {}) == worker_hash(spec, {})
 
 
+@settings(deadline=None)
 @given(SPECS)
 def test_empty_fields_never_count(spec: Spec) -> None:
     padded = [
@@ -296,6 +300,7 @@ def test_empty_fields_never_count(spec: Spec) -> None:
     assert worker_hash({**spec, "components": padded}, {}) == worker_hash(spec, {})
 
 
+@settings(deadline=None)
 @given(SPECS, SPECS)
 def test_equal_documents_and_equal_hashes_go_together(one: Spec, other: Spec) -> None:
     same_text = canonical(document(one, {})) == canonical(document(other, {}))

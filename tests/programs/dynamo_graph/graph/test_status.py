@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_ctrl.objects.conditions import Condition, find
@@ -151,6 +151,7 @@ def test_the_same_outcome_later_is_the_same_status() -> None:
     assert failed(broken, "r", "m", generation=1, now=LATER + timedelta(hours=1)) == broken
 
 
+@settings(deadline=None)
 @given(st.lists(st.builds(NotReady, st.text(max_size=5), st.text(max_size=5)), max_size=5), st.randoms())
 def test_the_order_of_what_is_waited_for_never_counts_among_different_names(
     waiting: list[NotReady], random: object

@@ -1,7 +1,7 @@
 """Conditions as the built-in controllers keep them.
 
-They differ from `metav1.Condition`: a condition whose status and reason stay is left alone, message and times included; one that
-changes moves to the end; and Deployments note when a condition was last updated.
+They differ from `metav1.Condition`: for Deployments and ReplicaSets a condition whose status and reason stay is left alone,
+message and times included; one that changes moves to the end; and Deployments note when a condition was last updated.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ def with_new(conditions: Conditions, new: BuiltinCondition) -> Conditions:
     """`conditions` with `new`; unchanged if status and reason are what they were."""
     old = find(conditions, new.type)
     if old is not None and (old.status, old.reason) == (new.status, new.reason):
+        return conditions
+    return replaced(conditions, new)
+
+
+def refreshed(conditions: Conditions, new: BuiltinCondition) -> Conditions:
+    """`conditions` with `new`; unchanged if status, reason and message are what they were (scheduler and kubelet)."""
+    old = find(conditions, new.type)
+    if old is not None and (old.status, old.reason, old.message) == (new.status, new.reason, new.message):
         return conditions
     return replaced(conditions, new)
 

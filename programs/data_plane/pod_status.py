@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from data_plane.conditions import Conditions, Stamp, to_json, with_new
+from data_plane.conditions import Conditions, Stamp, to_json, refreshed
 from data_plane.pod_life import CRASH_LOOP, IMAGE_PULL, Life
 from dynamo_ctrl.objects.builtin.core import Container, Pod
 from dynamo_ctrl.objects.conditions import rfc3339
@@ -22,7 +22,7 @@ POD_NETWORK: Final = "10.244"
 def unscheduled_status(pod: Pod, why: str, now: datetime) -> JsonMap:
     """The status of a Pod that no node takes."""
     condition = Stamp(now).condition("PodScheduled", "False", "Unschedulable", why)
-    return {**_known(pod), "phase": "Pending", "conditions": to_json(with_new(pod.status.conditions, condition))}
+    return {**_known(pod), "phase": "Pending", "conditions": to_json(refreshed(pod.status.conditions, condition))}
 
 
 def scheduled_status(pod: Pod, life: Life, now: datetime) -> JsonMap:
@@ -57,8 +57,8 @@ def _known(pod: Pod) -> dict[str, Any]:
 
 def _conditions(pod: Pod, life: Life, now: datetime) -> Conditions:
     stamp = Stamp(now)
-    conditions = with_new(pod.status.conditions, stamp.condition("PodScheduled", "True", ""))
-    conditions = with_new(conditions, stamp.condition("Initialized", "True", ""))
+    conditions = refreshed(pod.status.conditions, stamp.condition("PodScheduled", "True", ""))
+    conditions = refreshed(conditions, stamp.condition("Initialized", "True", ""))
     if life.state == "ready":
         both: Sequence[Any] = [stamp.condition(type_, "True", "") for type_ in ("ContainersReady", "Ready")]
     else:
@@ -66,7 +66,7 @@ def _conditions(pod: Pod, life: Life, now: datetime) -> Conditions:
         text = f"containers with unready status: [{names}]"
         both = [stamp.condition(type_, "False", "ContainersNotReady", text) for type_ in ("ContainersReady", "Ready")]
     for condition in both:
-        conditions = with_new(conditions, condition)
+        conditions = refreshed(conditions, condition)
     return conditions
 
 

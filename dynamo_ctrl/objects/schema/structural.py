@@ -167,9 +167,8 @@ class _Converter:
             out["properties"] = {
                 name: self.convert(value, f"{path}.{name}", inside) for name, value in sorted(properties.items())
             }
-        required = sorted(name for name in node.get("required", ()) if "default" not in out["properties"][name])
-        if required:
-            out["required"] = required
+        if node.get("required"):
+            out["required"] = sorted(node["required"])
 
     def _array(self, node: Schema, out: Schema, path: str, inside: tuple[str, ...]) -> None:
         if "items" not in node:

@@ -13,7 +13,7 @@ from dynamo_graph.api.names import Account, Annotation, Label
 from dynamo_graph.api.predicates import deployment_name, dynamo_namespace, has_endpoint_picker
 from dynamo_graph.render import kv_transfer, template
 from dynamo_graph.render.deployment_config import Configured, configured
-from dynamo_graph.render.errors import rendering
+from dynamo_graph.render.errors import RenderError, rendering
 from dynamo_graph.render.framework import graph_framework
 from dynamo_graph.render.inherit import WORKER_CLASS, effective_template, inherited_annotations
 
@@ -67,6 +67,8 @@ def _render(
 ) -> DynamoComponentDeployment:
     component = graph.spec.components[index]
     what, path = f"{graph.kind.kind} {graph.key}", f"spec.components[{index}]"
+    with rendering(what, path):
+        _check_supported(component)
     policy = _policy(graph, component)
     pod_template = effective_template(graph.spec, component)
     with rendering(what, path):
@@ -105,6 +107,15 @@ def _render(
     if annotations:
         metadata["annotations"] = annotations
     return DYNAMO_COMPONENT_DEPLOYMENT.object({"metadata": metadata, "spec": spec})
+
+
+def _check_supported(component: Component) -> None:
+    """Refuse what would silently be left out (P 6.8)."""
+    experimental = component.experimental
+    if experimental is not None and (experimental.gpu_memory_service or experimental.failover):
+        name = "gpuMemoryService" if experimental.gpu_memory_service else "failover"
+        rule = "gpuMemoryService / inter-pod GMS failover requires DRA, which is not available"
+        raise RenderError(f"experimental.{name}", rule)
 
 
 def _policy(graph: DynamoGraphDeployment, component: Component) -> KvTransferPolicy | None:

@@ -286,3 +286,10 @@ def test_a_policy_by_cluster_topology_needs_grove(bench: Bench) -> None:
     with pytest.raises(InvalidObject, match="needs the Grove pathway") as raised:
         render(bench.graph(bench.component("worker"), experimental={"kvTransferPolicy": policy}))
     assert raised.value.path == "spec.experimental.kvTransferPolicy.clusterTopologyName"
+
+
+@pytest.mark.parametrize("field", [pytest.param("gpuMemoryService", id="T-POD-145"), "failover"])
+def test_what_would_silently_be_left_out_is_refused(bench: Bench, field: str) -> None:
+    with pytest.raises(InvalidObject, match="gpuMemoryService / inter-pod GMS failover requires DRA") as raised:
+        render(bench.graph(bench.component("worker", experimental={field: {}})))
+    assert raised.value.path == f"spec.components[0].experimental.{field}"

@@ -125,6 +125,7 @@ def test_a_worker_is_as_patient_as_its_runtime_allows(
         pytest.param("img:1.5.0@sha256:0123", "1.5.0", id="T-POD-80 tag and digest"),
         pytest.param("host:5000/img:1.5.0+b", "1.5.0", id="port and tag"),
         pytest.param("img:1.5.0x", None, id="glued letters"),
+        pytest.param("img:V1.5.0", "1.5.0", id="capital V"),
         pytest.param("", None, id="no image"),
     ],
 )

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from dynamo_ctrl.clock import ManualClock
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.engine.errors import Unavailable
@@ -17,7 +16,7 @@ from dynamo_ctrl.objects.frozen import JsonMap, thaw
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch
-from dynamo_ctrl.program.effect import Effect, Event, PatchPrimary, Refuse, Retry, Sync, SyncPolicy
+from dynamo_ctrl.program.effect import Effect, Event, PatchPrimary, Refuse, Sync, SyncPolicy
 from dynamo_ctrl.program.errors import OwnershipConflict, Refusal
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
@@ -369,41 +368,3 @@ def test_an_attempt_with_the_same_outcome_writes_and_tells_nothing(_: None) -> N
     assert condition(first, "Ready")["lastTransitionTime"] == "2026-01-01T00:00:00Z"
     assert status_writes(cache) == 1
     assert not cache.events
-
-
-def test_a_terminal_refusal_is_published_and_not_retried() -> None:
-    cache = graph()
-    refusal = Refuse(message="never", retry=Retry.NEVER)
-    answer = cache.reconcile(Scripted(publishing(("broken", refusal))), "ns/g")
-    assert answer.terminal
-    assert status_of(cache)["state"] == "failed"
-
-
-def test_a_status_that_cannot_be_written_is_an_error_that_is_retried_even_if_the_attempts_own_is_terminal() -> None:
-    cache = graph()
-    cache.faults.fail(Unavailable("down"), "patch", GRAPH, subresource="status")
-    answer = cache.reconcile(Scripted(publishing(("broken", Refuse(message="never", retry=Retry.NEVER)))), "ns/g")
-    assert isinstance(answer.error, Unavailable)
-    assert not answer.terminal
-
-
-def test_a_plain_status_is_not_published_by_an_attempt_with_a_failure() -> None:
-    cache = graph({"state": "old"})
-    broken = (Step(name="broken", effects=(Refuse(message="no"),), on_error="report"),)
-    assert cache.reconcile(Scripted(lambda request: Result(steps=broken, status={"state": "new"})), "ns/g") == DONE
-    assert status_of(cache) == {"state": "old"}
-
-
-def test_the_clock_of_the_request_is_the_one_that_was_given() -> None:
-    cache = graph()
-    cache.advance(60)
-    seen = []
-
-    def script(request: Request[Graph]) -> Result[JsonMap]:
-        seen.append(request.now)
-        return Result()
-
-    cache.reconcile(Scripted(script), "ns/g")
-    clock = ManualClock()
-    clock.advance(60)
-    assert seen == [clock.now()]

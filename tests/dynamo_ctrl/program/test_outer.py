@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
 from dynamo_ctrl.controller.builder import watching
-from dynamo_ctrl.engine.errors import Conflict, Forbidden, Unanswered
+from dynamo_ctrl.engine.errors import Conflict, Forbidden, Unanswered, Unavailable
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.patch import Patch as Change
@@ -299,3 +299,40 @@ def test_an_unreadable_old_status_reads_as_none(cache: FakeCache) -> None:
     assert cache.reconcile(program, "ns/w") == DONE
     assert program.told == [(None, "ready")]
     assert cache.request(WIDGET, "ns/w").object.status == READY
+
+
+def test_a_terminal_refusal_is_published_and_not_retried(cache: FakeCache) -> None:
+    result: Result[Any] = Result(
+        steps=(step(Refuse(message="never", retry=Retry.NEVER)),), status=lambda _: WidgetStatus(state="failed")
+    )
+    answer = cache.reconcile(Scripted(result=result), "ns/w")
+    assert answer.terminal
+    assert state(cache) == "failed"
+
+
+def test_a_status_that_cannot_be_written_is_retried_even_if_the_attempts_own_error_is_terminal(
+    cache: FakeCache,
+) -> None:
+    cache.faults.fail(Unavailable("down"), "patch", WIDGET, subresource="status")
+    result: Result[Any] = Result(steps=(step(Refuse(message="never", retry=Retry.NEVER)),), status=lambda _: READY)
+    answer = cache.reconcile(Scripted(result=result), "ns/w")
+    assert isinstance(answer.error, Unavailable)
+    assert not answer.terminal
+
+
+def test_a_plain_status_is_not_published_by_an_attempt_with_a_failure(cache: FakeCache) -> None:
+    broken = step(Refuse(message="no"), on_error="report")
+    assert cache.reconcile(Scripted(result=Result(steps=(broken,), status=READY)), "ns/w") == DONE
+    assert state(cache) == ""
+
+
+def test_the_time_of_the_request_is_that_of_the_given_clock(cache: FakeCache) -> None:
+    cache.advance(60)
+    seen = []
+
+    def script(request: Request[Widget]) -> Result[WidgetStatus]:
+        seen.append(request.now)
+        return Result()
+
+    cache.reconcile(Scripted(script), "ns/w")
+    assert seen == [datetime(2026, 1, 1, 0, 1, tzinfo=UTC)]

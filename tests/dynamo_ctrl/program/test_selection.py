@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
+from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.program.effect import Create, Delete, PatchPrimary, Refuse, Retry
 from dynamo_ctrl.program.errors import ProgramFault, Refusal
@@ -154,8 +156,12 @@ def test_the_last_finalizer_lets_the_object_go() -> None:
 
 
 @pytest.mark.parametrize("_", [pytest.param(None, id="T-FIN-03")])
-def test_a_deleting_object_without_our_finalizer_is_left_alone(_: None) -> None:
-    cache = deleting(FOREGROUND, provider="one")
+def test_a_deleting_object_without_our_finalizer_is_left_alone(cache: FakeCache, _: None) -> None:
+    owner = msgspec.to_builtins(owner_reference(live(cache)))
+    metadata = {"name": "held", "namespace": "ns", "ownerReferences": [owner], "finalizers": ["theirs/f"]}
+    cache.add(CONFIG_MAP.object({"metadata": metadata}))
+    cache.delete(WIDGET, "ns/w", propagation="Foreground")
+    assert live(cache).metadata.finalizers == (FOREGROUND,)
     assert cache.reconcile(programs(RuntimeError("must not be asked")), "ns/w") == DONE
     assert cache.writes == ()
 

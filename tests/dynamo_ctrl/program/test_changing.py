@@ -1,4 +1,4 @@
-"""Each effect on a server: what it sends, what it leaves alone, what it refuses."""
+"""The effects that change, delete, scale or refuse, on a server: what they send, what they leave alone."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from collections.abc import Callable, Mapping
 import msgspec
 import pytest
 
-from dynamo_ctrl.engine.errors import Conflict, Forbidden, Unanswered, UnsupportedKind
+from dynamo_ctrl.engine.errors import Conflict
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, Deployment
-from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET, ConfigMap
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.program.effect import (
     Create,
-    CreateOnce,
     Delete,
     EnsureFinalizer,
     Event,
@@ -55,116 +54,6 @@ def live(cache: FakeCache) -> ConfigMap:
     return found
 
 
-class TestCreate:
-    def test_it_makes_the_object_once_and_leaves_it_alone_afterwards(self, cache: FakeCache, apply: Apply) -> None:
-        apply(Create(object=config(), event=EVENT))
-        second = Create(object=config(data={"a": "2"}), event=EVENT)
-        report = apply(second)
-        assert live(cache).data == {"a": "1"}
-        assert report.live(second) is not None
-        assert (len(cache.writes), len(cache.events)) == (1, 1)
-
-    @pytest.mark.parametrize("owned", [True, False])
-    def test_it_is_owned_if_wanted(self, cache: FakeCache, apply: Apply, owned: bool) -> None:
-        apply(Create(object=config(), owned=owned))
-        assert (live(cache).metadata.controller is not None) is owned
-
-    def test_a_generated_name_makes_a_new_object_each_time(self, cache: FakeCache, apply: Apply) -> None:
-        wanted = CONFIG_MAP.object({"metadata": {"generateName": "c-", "namespace": "ns"}})
-        first, second = Create(object=wanted), Create(object=wanted)
-        report = apply(first, second)
-        names = {found.metadata.name for effect in (first, second) if (found := report.live(effect)) is not None}
-        assert len(names) == 2
-
-    def test_a_refusal_of_the_server_is_a_failure_that_is_retried(self, cache: FakeCache, apply: Apply) -> None:
-        cache.faults.fail(Forbidden("no right"), "create")
-        effect = Create(object=config(), event=EVENT)
-        report = apply(effect)
-        assert report.failure is not None
-        assert (report.failure.message, report.failure.retry) == ("no right", Retry.BACKOFF)
-        assert not cache.events
-
-
-class TestTakenNames:
-    """The object is there, and the cache does not show it."""
-
-    @pytest.fixture
-    def blind(self, cache: FakeCache, monkeypatch: pytest.MonkeyPatch) -> FakeCache:
-        real = cache.get
-        monkeypatch.setattr(cache, "get", lambda kind, key: None if kind == CONFIG_MAP else real(kind, key))
-        return cache
-
-    def test_an_earlier_create_whose_answer_was_lost_is_found(self, cache: FakeCache, apply: Apply) -> None:
-        cache.faults.fail(Unanswered("lost"), "create", after=True)
-        effect = Create(object=config())
-        assert isinstance(apply(effect).error(effect), Unanswered)
-        again = Create(object=config())
-        assert apply(again).live(again) is not None
-
-    def test_it_is_read_live_and_decided_again(self, blind: FakeCache, apply: Apply) -> None:
-        blind.add(config(data={"old": "1"}))
-        effect = Create(object=config(), event=EVENT)
-        found = apply(effect).live(effect)
-        assert isinstance(found, ConfigMap)
-        assert found.data == {"old": "1"}
-        assert not blind.events
-
-    def test_one_that_vanishes_meanwhile_is_created(self, blind: FakeCache, apply: Apply) -> None:
-        blind.add(config(data={"old": "1"}))
-        blind.faults.interleave(lambda: blind.delete(CONFIG_MAP, "ns/c"), "get", CONFIG_MAP)
-        effect = Create(object=config())
-        found = apply(effect).live(effect)
-        assert isinstance(found, ConfigMap)
-        assert found.data == {"a": "1"}
-
-    def test_one_that_comes_and_goes_is_a_conflict_in_the_end(self, blind: FakeCache, apply: Apply) -> None:
-        blind.faults.interleave(lambda: blind.add(config()), "create", times=9)
-        blind.faults.interleave(lambda: blind.delete(CONFIG_MAP, "ns/c"), "get", CONFIG_MAP, times=9)
-        with pytest.raises(Conflict):
-            apply(Create(object=config()))
-
-
-class TestCreateOnce:
-    def test_data_is_generated_only_when_it_is_missing_and_never_reported(
-        self, cache: FakeCache, apply: Apply, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        calls = []
-
-        async def fill() -> Mapping[str, bytes]:
-            calls.append(1)
-            return {"key": b"s3cret"}
-
-        secret = SECRET.object({"metadata": {"name": "s", "namespace": "ns"}})
-        with caplog.at_level("DEBUG"):
-            for _ in range(2):
-                effect = CreateOnce(object=secret, fill=fill)
-                report = apply(effect)
-        found = cache.get(SECRET, "ns/s")
-        assert found is not None
-        assert found.data == {"key": b"s3cret"}
-        assert calls == [1]
-        assert "czNjcmV0" not in caplog.text
-        assert "czNjcmV0" not in str(report.lives)
-
-    def test_the_filled_object_is_not_in_the_report(self, apply: Apply) -> None:
-        async def fill() -> Mapping[str, bytes]:
-            return {"key": b"s3cret"}
-
-        effect = CreateOnce(object=SECRET.object({"metadata": {"name": "s", "namespace": "ns"}}), fill=fill)
-        found = apply(effect).live(effect)
-        assert found is not None
-        assert found.metadata.uid
-        assert b"czNjcmV0" not in found.raw
-
-    def test_a_port_that_fails_is_a_failure(self, cache: FakeCache, apply: Apply) -> None:
-        async def fill() -> Mapping[str, bytes]:
-            raise OSError("no entropy")
-
-        effect = CreateOnce(object=SECRET.object({"metadata": {"name": "s", "namespace": "ns"}}), fill=fill)
-        assert isinstance(apply(effect).error(effect), OSError)
-        assert not cache.writes
-
-
 class TestPatch:
     merge = Change.merge({"data": {"b": "2"}})
 
@@ -194,6 +83,14 @@ class TestPatch:
         cache.faults.interleave(lambda: cache.delete(CONFIG_MAP, "ns/c"), "patch", CONFIG_MAP)
         with pytest.raises(Conflict):
             apply(Patch(target=live(cache), patch=self.merge))
+
+    def test_a_map_that_somebody_else_made_meanwhile_is_not_replaced(self, cache: FakeCache, apply: Apply) -> None:
+        cache.add(config())
+        theirs = {"metadata": {"labels": {"theirs": "1"}}}
+        cache.faults.interleave(lambda: cache.edit(CONFIG_MAP, "ns/c", theirs), "patch", CONFIG_MAP)
+        with pytest.raises(Conflict):
+            apply(Patch(target=live(cache), patch=Change.merge({"metadata": {"labels": {"mine": "1"}}})))
+        assert live(cache).metadata.labels == {"theirs": "1"}
 
     def test_it_can_be_bound_to_the_generation(self, cache: FakeCache, apply: Apply) -> None:
         target = cache.add(WIDGET.object({"metadata": {"name": "v", "namespace": "ns"}, "spec": {"size": 1}}))
@@ -239,10 +136,11 @@ class TestPatchPrimary:
         assert report.wrote == 3
 
     def test_somebody_elses_write_in_between_is_a_conflict(self, cache: FakeCache, apply: Apply) -> None:
+        cache.edit(WIDGET, "ns/w", {"metadata": {"annotations": {"a": "0"}}})
         cache.faults.interleave(lambda: cache.edit(WIDGET, "ns/w", {"spec": {"size": 9}}), "patch", WIDGET)
         with pytest.raises(Conflict):
             apply(PatchPrimary(patch=Change.merge({"metadata": {"annotations": {"a": "1"}}})))
-        assert primary(cache).metadata.annotations == {}
+        assert primary(cache).metadata.annotations == {"a": "0"}
 
     def test_status_has_no_way_in_here(self, apply: Apply) -> None:
         effect = PatchPrimary(patch=Change.merge({"status": {"state": "mine"}}))
@@ -256,6 +154,23 @@ class TestDelete:
         report = apply(Delete(target=target, event=EVENT))
         assert report.failure is None
         assert (len(cache.writes), len(cache.events)) == (1, 1)
+
+    def test_another_object_of_that_name_is_left_alone(self, cache: FakeCache, apply: Apply) -> None:
+        target = owned_config(cache)
+        cache.delete(CONFIG_MAP, "ns/c")
+        owned_config(cache)
+        report = apply(Delete(target=target))
+        assert (report.failure, report.wrote) == (None, 0)
+        assert cache.get(CONFIG_MAP, "ns/c") is not None
+
+    def test_one_that_changed_since_it_was_read_is_a_conflict_before_anything_is_sent(
+        self, cache: FakeCache, apply: Apply
+    ) -> None:
+        target = owned_config(cache)
+        cache.edit(CONFIG_MAP, "ns/c", {"data": {"wanted": "again"}})
+        with pytest.raises(Conflict):
+            apply(Delete(target=target))
+        assert not cache.writes
 
     def test_one_that_vanishes_meanwhile_is_success_without_an_event(self, cache: FakeCache, apply: Apply) -> None:
         target = owned_config(cache)
@@ -344,6 +259,14 @@ class TestFinalizers:
             apply(EnsureFinalizer(name="mine/f"))
         assert primary(cache).metadata.finalizers == (*before, "third/f")
 
+    def test_the_entry_of_another_is_not_removed_when_the_list_moves(self, cache: FakeCache, apply: Apply) -> None:
+        cache.edit(WIDGET, "ns/w", {"metadata": {"finalizers": ["theirs/f", "mine/f"]}})
+        moved = {"metadata": {"finalizers": ["mine/f", "third/f"]}}
+        cache.faults.interleave(lambda: cache.edit(WIDGET, "ns/w", moved), "patch", WIDGET)
+        with pytest.raises(Conflict):
+            apply(RemoveFinalizer(name="mine/f"))
+        assert primary(cache).metadata.finalizers == ("mine/f", "third/f")
+
     def test_an_attempt_does_not_go_on_with_a_spec_that_it_has_not_seen(self, cache: FakeCache, apply: Apply) -> None:
         cache.edit(WIDGET, "ns/w", {"metadata": {"finalizers": ["theirs/f"]}})
         cache.faults.interleave(lambda: cache.edit(WIDGET, "ns/w", {"spec": {"size": 9}}), "patch", WIDGET)
@@ -383,9 +306,3 @@ def test_a_write_that_the_server_answers_without_a_change_is_none_and_tells_no_e
     assert report.live(effect) is not None
     assert len(cache.writes) == 1
     assert (report.wrote, cache.events) == (0, [])
-
-
-def test_a_kind_that_the_server_does_not_know_is_a_failure(cache: FakeCache, apply: Apply) -> None:
-    cache.faults.fail(UnsupportedKind("no such API"), "create")
-    effect = Create(object=config())
-    assert isinstance(apply(effect).error(effect), UnsupportedKind)

@@ -298,6 +298,17 @@ def test_shut_down_hands_out_what_is_ready_and_drops_the_rest() -> None:
     assert queue.get(math.inf) is None
 
 
+def test_a_dirty_key_that_fails_after_the_shut_down_does_not_come_back() -> None:
+    queue = Queue()
+    queue.add("a", 0)
+    entry = run(queue)
+    queue.add("a", 0)
+    queue.shut_down(drain=True)
+    queue.failed(entry, 0)
+    assert queue.finished
+    assert "a" not in queue
+
+
 def test_drain_waits_for_running_keys_and_for_those_that_they_left_dirty() -> None:
     queue = Queue()
     queue.add("a", 0)

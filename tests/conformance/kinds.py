@@ -171,6 +171,10 @@ def stored(kind: Kind[Any], name: str, *, metadata: Mapping[str, Any] | None = N
     return body(kind, name, metadata={"namespace": "NS", **(metadata or {})}, **content)
 
 
-def widget(name: str, *, generation: int = 1, metadata: Mapping[str, Any] | None = None, **content: Any) -> dict[str, Any]:
+def widget(
+    name: str, *, generation: int = 1, metadata: Mapping[str, Any] | None = None, **content: Any
+) -> dict[str, Any]:
     """A Widget as it is observed."""
-    return stored(WIDGET, name, metadata={"generation": generation, **(metadata or {})}, **{"spec": {"size": 1}, **content})
+    return stored(
+        WIDGET, name, metadata={"generation": generation, **(metadata or {})}, **{"spec": {"size": 1}, **content}
+    )

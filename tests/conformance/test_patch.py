@@ -32,9 +32,7 @@ def test_a_merge_patch_sets_and_removes(world: World) -> None:
 def test_a_merge_patch_replaces_lists(world: World) -> None:
     gadget(world, spec={"list": [1, 2, {"x": 1}], "map": {"a": {"b": 1, "c": 2}}})
     found = world.merge(GADGET, "a", {"spec": {"list": [3], "map": {"a": {"c": None}}}})
-    assert found.object == stored(
-        GADGET, "a", metadata={"generation": 2}, spec={"list": [3], "map": {"a": {"b": 1}}}
-    )
+    assert found.object == stored(GADGET, "a", metadata={"generation": 2}, spec={"list": [3], "map": {"a": {"b": 1}}})
 
 
 def test_a_merge_patch_replaces_a_value_of_another_type(world: World) -> None:
@@ -133,6 +131,12 @@ def test_a_json_pointer_is_escaped(world: World) -> None:
     assert world.patch(CONFIG_MAP, "a", patch).object["metadata"]["annotations"] == {"x.y/z": "2"}
 
 
+def test_a_json_patch_that_replaces_an_absent_key_adds_it(world: World) -> None:
+    config_map(world, k="1")
+    patch = Patch.json([{"op": "replace", "path": "/data/absent", "value": "2"}])
+    assert world.patch(CONFIG_MAP, "a", patch).object["data"] == {"k": "1", "absent": "2"}
+
+
 def test_a_json_patch_may_test_first(world: World) -> None:
     config_map(world, k="1")
     patch = Patch.json(
@@ -169,7 +173,7 @@ def test_the_version_can_be_tested(world: World) -> None:
     "operation",
     [
         {"op": "remove", "path": "/data/absent"},
-        {"op": "replace", "path": "/data/absent", "value": "1"},
+        {"op": "replace", "path": "/absent/deep", "value": "1"},
         {"op": "add", "path": "/absent/deep", "value": "1"},
         {"op": "move", "from": "/data/absent", "path": "/data/k"},
         {"op": "nonsense", "path": "/data/k"},
@@ -189,14 +193,18 @@ def test_a_patch_is_json(world: World) -> None:
 def test_a_merge_patch_is_an_object(world: World) -> None:
     config_map(world)
     assert world.patch(CONFIG_MAP, "a", Patch("merge", b"[]")) == refused(
-        400, "BadRequest", "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"
+        400,
+        "BadRequest",
+        "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
     )
 
 
 def test_a_json_patch_is_a_list(world: World) -> None:
     config_map(world)
     assert world.patch(CONFIG_MAP, "a", Patch("json", b"{}")) == refused(
-        400, "BadRequest", "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        400,
+        "BadRequest",
+        "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
     )
 
 

@@ -123,9 +123,8 @@ def test_the_status_can_be_read(world: World) -> None:
 def test_a_kind_without_status_has_no_such_resource(world: World) -> None:
     world.create(GADGET, body(GADGET, "a"))
     world.create(CONFIG_MAP, body(CONFIG_MAP, "a"))
-    for kind in (GADGET, CONFIG_MAP):
-        found = world.merge(kind, "a", {"status": {}}, subresource="status")
-        assert (found.code, found.reason, found.details) == (404, "NotFound", {})  # type: ignore[union-attr]
+    assert world.merge(GADGET, "a", {"status": {}}, subresource="status") == not_found(GADGET, "a")
+    assert world.merge(CONFIG_MAP, "a", {"status": {}}, subresource="status") == refused(404, "NotFound", NO_RESOURCE)
 
 
 def test_an_object_of_cluster_scope_has_a_status(world: World) -> None:
@@ -137,7 +136,10 @@ def test_an_object_of_cluster_scope_has_a_status(world: World) -> None:
 
 
 def test_a_built_in_status_write_takes_metadata_along(world: World) -> None:
-    pod = {"metadata": {"name": "a"}, "spec": {"serviceAccountName": "default", "containers": [{"name": "c", "image": "i"}]}}
+    pod = {
+        "metadata": {"name": "a"},
+        "spec": {"serviceAccountName": "default", "containers": [{"name": "c", "image": "i"}]},
+    }
     world.eventually(lambda: type(world.create(POD, pod)).__name__, "Answer")
     patch = {"metadata": {"labels": {"l": "1"}}, "spec": {"restartPolicy": "Never"}, "status": {"message": "m"}}
     found = world.merge(POD, "a", patch, subresource="status").object
@@ -211,8 +213,8 @@ def test_a_scale_with_an_old_version_is_a_conflict(world: World) -> None:
 
 def test_an_equal_scale_keeps_the_version(world: World) -> None:
     made(world, spec={"size": 3})
-    before = world.get(WIDGET, "a", subresource="scale").raw
-    assert world.merge(WIDGET, "a", {"spec": {"replicas": 3}}, subresource="scale").raw == before
+    first = world.merge(WIDGET, "a", {"spec": {"replicas": 4}}, subresource="scale")
+    assert world.merge(WIDGET, "a", {"spec": {"replicas": 4}}, subresource="scale").raw == first.raw
 
 
 def test_a_scale_obeys_the_schema(world: World) -> None:
@@ -239,8 +241,9 @@ def test_a_scale_names_its_object(world: World) -> None:
 
 def test_a_kind_without_scale_has_no_such_resource(world: World) -> None:
     world.create(GADGET, body(GADGET, "a"))
-    found = world.get(GADGET, "a", subresource="scale")
-    assert (found.code, found.reason, found.details) == (404, "NotFound", {})  # type: ignore[union-attr]
+    assert world.get(GADGET, "a", subresource="scale") == not_found(GADGET, "a")
+    world.create(CONFIG_MAP, body(CONFIG_MAP, "a"))
+    assert world.get(CONFIG_MAP, "a", subresource="scale") == refused(404, "NotFound", NO_RESOURCE)
 
 
 def test_a_deployment_is_scaled(world: World) -> None:
@@ -248,6 +251,8 @@ def test_a_deployment_is_scaled(world: World) -> None:
     spec = {"replicas": 0, "paused": True, "selector": {"matchLabels": {"a": "b"}}, "template": template}
     world.create(DEPLOYMENT, body(DEPLOYMENT, "a", spec=spec))
     assert world.get(DEPLOYMENT, "a", subresource="scale").object == scale(0, selector="a=b")
-    assert world.merge(DEPLOYMENT, "a", {"spec": {"replicas": 2}}, subresource="scale").object["spec"] == {"replicas": 2}
+    assert world.merge(DEPLOYMENT, "a", {"spec": {"replicas": 2}}, subresource="scale").object["spec"] == {
+        "replicas": 2
+    }
     assert world.get(DEPLOYMENT, "a").object["spec"]["replicas"] == 2
     assert stored(DEPLOYMENT, "a")["kind"] == "Deployment"

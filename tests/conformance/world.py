@@ -28,8 +28,9 @@ Tree = dict[str, Any]
 VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink")
 """Metadata fields that differ between two servers by nature."""
 
-PATIENCE = 30.0
-"""Seconds that a controller of a real server gets for what the memory engine does at once."""
+PATIENCE = 75.0
+"""Seconds that a controller of a real server gets for what the memory engine does at once (its garbage collector looks for
+new resources every 30 s)."""
 
 WATCH_LIMIT = 20.0
 """Seconds after which a watch that should have delivered fails the test."""
@@ -97,7 +98,12 @@ class World:
     """One namespace of one server. Every verb returns what came of it and raises nothing that the server said."""
 
     def __init__(
-        self, engine: Engine, namespace: str, token: str, run: Callable[[Awaitable[Any]], Any], compact: Callable[[], None]
+        self,
+        engine: Engine,
+        namespace: str,
+        token: str,
+        run: Callable[[Awaitable[Any]], Any],
+        compact: Callable[[], None],
     ) -> None:
         self.engine = engine
         self.namespace = namespace
@@ -127,7 +133,9 @@ class World:
         """Replace an object or a subresource."""
         return self._answer(self.engine.update(kind, self.key(kind, name), _bytes(content), subresource=subresource))
 
-    def merge(self, kind: Kind[Any], name: str, content: Mapping[str, Any], *, subresource: str = "") -> Answer | Refused:
+    def merge(
+        self, kind: Kind[Any], name: str, content: Mapping[str, Any], *, subresource: str = ""
+    ) -> Answer | Refused:
         """Merge-patch an object or a subresource."""
         return self.patch(kind, name, Patch.merge(content), subresource=subresource)
 
@@ -248,7 +256,9 @@ class World:
         self._note(metadata)
         if "deletionTimestamp" in metadata:
             metadata["deletionTimestamp"] = "TIME"
-        tree["metadata"] = {name: value for name, value in metadata.items() if name not in VOLATILE and value is not None}
+        tree["metadata"] = {
+            name: value for name, value in metadata.items() if name not in VOLATILE and value is not None
+        }
         if tree.get("kind") == "Status":
             self._note(tree.get("details") or {})
         told: Tree = self._tell(tree)

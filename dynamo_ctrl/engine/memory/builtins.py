@@ -59,7 +59,7 @@ def _core() -> Iterator[Served]:
     yield _resource("", "Node", at_cluster=True, returns_deleted=True, selectable=("spec.unschedulable",))
     yield _resource("", "PersistentVolume", at_cluster=True, returns_deleted=True)
     yield _resource("", "Pod", pods.POD, bumps="spec", returns_deleted=True, selectable=pod_fields)
-    yield _resource("", "Service", cluster.SERVICE, returns_deleted=True, name_rule="service",
+    yield _resource("", "Service", cluster.SERVICE, returns_deleted=True, name_rule="label",
                     selectable=("spec.clusterIP", "spec.type"))
     yield _resource("", "ServiceAccount", returns_deleted=True,
                     sections="secrets imagePullSecrets automountServiceAccountToken")

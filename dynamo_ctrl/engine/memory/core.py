@@ -115,7 +115,7 @@ class Core:
     def get(self, kind: AnyKind, key: Key, *, subresource: str = "") -> bytes:
         """One object, or its scale."""
         table = self._catalogue.find(kind)
-        _check_subresource(table.served, subresource)
+        _check_subresource(table.served, key, subresource)
         revision = self._find(table, key)
         return self._answer(table.served, revision, subresource)
 
@@ -152,7 +152,7 @@ class Core:
         """Replace an object, its status or its scale."""
         table = self._catalogue.find(kind)
         served = table.served
-        _check_subresource(served, subresource)
+        _check_subresource(served, key, subresource)
         if subresource == "scale":
             sent = requests.read_scale(body)
             requests.check_name_of(sent["metadata"], key, served)
@@ -170,7 +170,7 @@ class Core:
         """Patch an object, its status or its scale."""
         table = self._catalogue.find(kind)
         served = table.served
-        _check_subresource(served, subresource)
+        _check_subresource(served, key, subresource)
         old = self._find(table, key)
         before = old.tree()
         if subresource == "scale" and served.scale is not None:
@@ -286,9 +286,9 @@ class Core:
         return revision.raw
 
 
-def _check_subresource(served: Served, subresource: str) -> None:
+def _check_subresource(served: Served, key: Key, subresource: str) -> None:
     if subresource and subresource not in served.subresources:
-        raise failure.no_such_resource()
+        raise failure.not_found(served, key.name) if served.custom else failure.no_such_resource()
 
 
 def _check_preconditions(served: Served, revision: Revision, wanted: Preconditions | None) -> None:

@@ -40,7 +40,7 @@ def _name_errors(name: str, spec: Mapping[str, Any]) -> Iterator[FieldError]:
         if not value:
             yield required(f"spec.names.{field}")
             continue
-        for fault in names.name_faults(value if field in ("plural", "singular") else value.lower(), "service"):
+        for fault in names.name_faults(value if field in ("plural", "singular") else value.lower(), "dns-1035"):
             yield invalid_value(f"spec.names.{field}", value, fault)
 
 

@@ -215,6 +215,13 @@ def bad_request(message: str) -> BadRequest:
     return BadRequest(message)
 
 
+def unknown_field(served: Served, path: str) -> BadRequest:
+    """400 for a field selector that the resource does not offer."""
+    if served.custom:
+        return BadRequest(f"field label not supported: {path}")
+    return BadRequest(f'{quote(path)} is not a known field selector: only "metadata.name", "metadata.namespace"')
+
+
 def not_allowed(message: str) -> MethodNotAllowed:
     """405."""
     return MethodNotAllowed(message)

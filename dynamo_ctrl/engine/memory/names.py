@@ -55,12 +55,12 @@ _PATH_PARTS: Final = ("/", "%")
 _RULES: Final[Mapping[str, tuple[re.Pattern[str], int, str]]] = {
     "subdomain": (_SUBDOMAIN, MAX_SUBDOMAIN, _SUBDOMAIN_RULE),
     "label": (_LABEL, MAX_LABEL, _LABEL_RULE),
-    "service": (_DNS_1035, MAX_LABEL, _DNS_1035_RULE),
+    "dns-1035": (_DNS_1035, MAX_LABEL, _DNS_1035_RULE),
 }
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} bytes"
+def _too_long(limit: int, unit: str = "bytes") -> str:
+    return f"must be no more than {limit} {unit}"
 
 
 def name_faults(name: str, rule: str) -> list[str]:
@@ -70,8 +70,10 @@ def name_faults(name: str, rule: str) -> list[str]:
             return [f"may not be '{name}'"]
         return [f"may not contain '{part}'" for part in _PATH_PARTS if part in name]
     pattern, limit, text = _RULES[rule]
-    faults = [_too_long(limit)] if len(name) > limit else []
-    if not pattern.fullmatch(name):
+    faults = [_too_long(limit, "characters")] if len(name) > limit else []
+    if rule == "label" and "." in name and _SUBDOMAIN.fullmatch(name):
+        faults.append("must not contain dots")
+    elif not pattern.fullmatch(name):
         faults.append(text)
     return faults
 
@@ -80,7 +82,7 @@ def qualified_faults(name: str) -> list[str]:
     """What is wrong with a qualified name (`prefix/name` or `name`)."""
     prefix, slash, part = name.rpartition("/")
     if "/" in prefix:
-        return [f"a qualified name {_QUALIFIED_RULE.removeprefix('name part ')} with an optional DNS subdomain prefix and '/' "
+        return [f"a valid label key {_QUALIFIED_RULE.removeprefix('name part ')} with an optional DNS subdomain prefix and '/' "
                 "(e.g. 'example.com/MyName')"]  # fmt: skip
     faults = []
     if slash and not prefix:

@@ -84,7 +84,7 @@ def list_page(table: Table, wanted: Filter, options: ListOptions, current: int) 
             raise failure.version_too_large(asked, current)
         if asked and (options.match == "Exact" or (not options.match and options.limit > 0)):
             version, state = asked, _exact(table, asked)
-    limit = 0 if options.resource_version == "0" and not options.continue_token else max(0, options.limit)
+    limit = 0 if options.resource_version == "0" else max(0, options.limit)
     return _page(state, wanted, prefix, start, limit, version)
 
 
@@ -123,7 +123,7 @@ def _encode(token: _Token) -> str:
 def _decode(text: str) -> _Token:
     wrong = "invalid continue token: continue key is not valid: "
     try:
-        padded = text + "=" * (-len(text) % 4)
+        padded = "" if "=" in text else text + "=" * (-len(text) % 4)
         token = msgspec.json.decode(base64.b64decode(padded, altchars=b"-_", validate=True), type=_Token)
     except (binascii.Error, ValueError, msgspec.MsgspecError) as error:
         raise failure.bad_request(f"{wrong}{error}") from error

@@ -33,7 +33,7 @@ def patched(tree: Tree, patch: Patch) -> Tree:
         if not isinstance(content, list):
             raise _wrong_shape(content, "[]handlers.jsonPatchOp")
         try:
-            result = apply_json(tree, content)
+            result = _apply(tree, content)
         except PatchTestFailed as error:
             raise failure.test_failed() from error
         except (PatchError, AttributeError) as error:
@@ -42,6 +42,33 @@ def patched(tree: Tree, patch: Patch) -> Tree:
     if not isinstance(result, dict):
         raise failure.patch_refused()
     return result
+
+
+def _apply(tree: Tree, operations: list[Any]) -> Any:
+    """The JSON patch as the server applies it: `replace` of a key that is not there adds it."""
+    if not any(operation.get("op") == "replace" for operation in operations):
+        return apply_json(tree, operations)
+    result: Any = tree
+    for operation in operations:
+        if operation.get("op") == "replace" and _is_new_key(result, operation.get("path")):
+            result = apply_json(result, [{**operation, "op": "add"}])
+        else:
+            result = apply_json(result, [operation])
+    return result
+
+
+def _is_new_key(tree: Any, path: Any) -> bool:
+    if not isinstance(path, str) or not path.startswith("/"):
+        return False
+    *parents, last = (token.replace("~1", "/").replace("~0", "~") for token in path.split("/")[1:])
+    for token in parents:
+        if isinstance(tree, list) and token.isdecimal() and int(token) < len(tree):
+            tree = tree[int(token)]
+        elif isinstance(tree, dict):
+            tree = tree.get(token)
+        else:
+            return False
+    return isinstance(tree, dict) and last not in tree
 
 
 def _wrong_shape(content: Any, wanted: str) -> Exception:

@@ -133,8 +133,7 @@ def parse_filter(served: Served, namespace: str, labels: str, fields: str) -> Fi
         raise failure.bad_request(f"unable to parse requirement: {error}") from error
     for path, _, _ in selector.fields.terms:
         if path not in _METADATA_FIELDS and path not in served.selectable:
-            raise failure.bad_request(f"{failure.quote(path)} is not a known field selector: only "
-                                      '"metadata.name", "metadata.namespace"')  # fmt: skip
+            raise failure.unknown_field(served, path)
     return selector
 
 

@@ -88,7 +88,7 @@ class Served:
         returns_deleted: whether a delete answers with the object rather than with a Status.
         sections: top-level fields that the kind has; empty for "any".
         selectable: field paths of field selectors, beyond metadata.name and metadata.namespace.
-        name_rule: how names are checked: `subdomain`, `label`, `service` (DNS-1035) or `path`.
+        name_rule: how names are checked: `subdomain`, `label` or `path`.
     """
 
     group: str

@@ -48,6 +48,8 @@ class Selecting:
                 steps=(Step(name="select", effects=(refuse,), reason="unsupported_workload_provider"),),
                 status=lambda report: WidgetStatus(state=report.failures[0].reason or ""),
             )
+        if request.object.metadata.annotations.get("checkpoint") == "invalid":
+            return Result(status=WidgetStatus(state="failed"))
         return Selected(provider=wanted)
 
     def finalize(self, request: Request[Widget]) -> Result[Any]:
@@ -121,6 +123,15 @@ def test_a_refused_selection_is_published_terminal_and_leaves_no_finalizer(cache
     assert str(answer.error) == "unsupported provider"
     assert live(cache).status.state == "unsupported_workload_provider"
     assert live(cache).metadata.finalizers == ()
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="T-CON-23")])
+def test_a_preflight_that_fails_is_published_without_finalizer_program_or_error(cache: FakeCache, _: None) -> None:
+    cache.edit(WIDGET, "ns/w", {"metadata": {"annotations": {PROVIDER: "one", "checkpoint": "invalid"}}})
+    assert cache.reconcile(programs(), "ns/w") == DONE
+    assert live(cache).status.state == "failed"
+    assert live(cache).metadata.finalizers == ()
+    assert cache.get(CONFIG_MAP, "ns/one") is None
 
 
 def test_a_choice_that_nobody_serves_is_a_fault_of_the_selecting_program(cache: FakeCache) -> None:

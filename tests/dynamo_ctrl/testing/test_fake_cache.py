@@ -188,6 +188,7 @@ def test_an_error_that_stays_is_raised() -> None:
 
 def test_an_error_that_passes_is_only_another_pass() -> None:
     cache = FakeCache([widget()])
+    cache.faults.fail(Unanswered("no answer"), "create", DEPLOYMENT)
     cache.faults.fail(Unanswered("no answer"), "patch", WIDGET, subresource="status")
     assert cache.converge(WidgetProgram(), "ns/w") == 3
     assert cache.faults.pending == 0

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
-from data_plane.conditions import Conditions, Stamp, to_json, refreshed
+from data_plane.conditions import Conditions, Stamp, refreshed, to_json
 from data_plane.pod_life import CRASH_LOOP, IMAGE_PULL, Life
 from dynamo_ctrl.objects.builtin.core import Container, Pod
 from dynamo_ctrl.objects.conditions import rfc3339

@@ -132,7 +132,7 @@ class Rollout:
         spec, status = self._deployment.spec, self._deployment.status
         observed = status.observed_generation >= self._deployment.metadata.generation
         complete = observed and Counts.of_status(status).complete(self._bounds)
-        if not spec.paused and not (complete and self._sizing.rolls):
+        if not spec.paused and not complete:
             return ()
         limit = DEFAULT_HISTORY if spec.revision_history_limit is None else spec.revision_history_limit
         kept = [rs for rs in self._family.old if rs.metadata.deletion_timestamp is None]

@@ -197,6 +197,16 @@ def test_of_the_history_only_the_newest_empty_ones_are_kept(world: Any) -> None:
     assert [rs.metadata.annotations[REVISION] for rs in world.sets] == ["3", "4"]
 
 
+def test_a_revision_never_goes_back_when_the_history_is_forgotten(world: Any) -> None:
+    world.deploy(1, revisionHistoryLimit=0)
+    world.settle()
+    world.edit(template=world.template("2"))
+    world.settle()
+    for _ in range(4):
+        world.pass_time(3)
+    assert [rs.metadata.annotations[REVISION] for rs in world.sets] == ["2"]
+
+
 def test_a_deployment_deleted_takes_everything_with_it(world: Any) -> None:
     world.deploy(2)
     world.settle()

@@ -66,6 +66,10 @@ def test_new_pods_that_do_not_work_stop_the_rollout() -> None:
     assert shrunk(Bounds(4, 1, 1), Count("new", 2, 0), [Count("old", 3, 3)]) == {}
 
 
+def test_while_new_pods_do_not_work_even_broken_old_ones_stay() -> None:
+    assert shrunk(Bounds(10, 3, 2), Count("new", 5, 0), [Count("old", 8, 7)]) == {}
+
+
 def test_nothing_shrinks_on_numbers_that_have_not_caught_up() -> None:
     assert shrunk(Bounds(4, 1, 1), Count("new", 2, 2), [Count("old", 2, 3)]) == {}
 

@@ -43,5 +43,8 @@ LEADER_WORKER_SET: Final = Kind(
 
 
 def identity_only(content: JsonMap) -> dict[str, Any]:
-    """Projection: who an object is and whose; neither spec nor status."""
-    return {key: content[key] for key in ("apiVersion", "kind", "metadata") if key in content}
+    """Projection: who an object is and whose; neither spec nor status, nor annotations."""
+    kept = {key: content[key] for key in ("apiVersion", "kind") if key in content}
+    metadata = content.get("metadata") or {}
+    kept["metadata"] = {key: value for key, value in metadata.items() if key not in ("annotations", "managedFields")}
+    return kept

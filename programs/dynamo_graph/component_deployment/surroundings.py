@@ -33,8 +33,13 @@ def surroundings(namespace: str, view: View, config: OperatorConfig) -> Surround
 
 
 def registries_only(content: JsonMap) -> dict[str, Any]:
-    """Projection of a Secret: which registries it opens, and no credential. Other secrets keep their metadata only."""
-    kept = {key: content[key] for key in ("apiVersion", "kind", "metadata", "type") if key in content}
+    """Projection of a Secret: which registries it opens, and no credential. Other secrets keep their metadata only.
+
+    Annotations go, too: `kubectl apply` keeps a copy of the whole secret in one.
+    """
+    kept = {key: content[key] for key in ("apiVersion", "kind", "type") if key in content}
+    metadata = content.get("metadata") or {}
+    kept["metadata"] = {key: value for key, value in metadata.items() if key not in ("annotations", "managedFields")}
     if content.get("type") != SECRET_TYPE:
         return kept
     text = (content.get("data") or {}).get(_ENTRY, "")

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from dynamo_ctrl.cache import state
@@ -144,8 +145,11 @@ class SharedInformer(Generic[O]):
 
     def wrote(self, obj: O) -> None:
         """Lay a write's answer over the store, if it belongs to a scope of this informer."""
-        if self._store.scope(obj.metadata.namespace) is not None:
-            self.overlay.wrote(self.intake.own(obj), selected=self.selector.matches(obj.metadata.labels))
+        if self._store.scope(obj.metadata.namespace) is None:
+            return
+        own = self.intake.own(obj)
+        if own is not None:
+            self.overlay.wrote(own, selected=self.selector.matches(own.metadata.labels))
 
     def deleted(self, at: Where, uid: str) -> None:
         """Hide a deleted object."""
@@ -172,8 +176,7 @@ class SharedInformer(Generic[O]):
             for reader in self._subscriptions:
                 if not reader.started:
                     reader.begin(self._store)
-        for start in range(0, len(changes) if readers else 0, CHUNK):
-            part = changes[start : start + CHUNK]
+        while readers and (part := tuple(islice(changes, CHUNK))):
             for reader in readers:
                 reader.offer(part)
             yield
@@ -201,6 +204,10 @@ class SharedInformer(Generic[O]):
 
     def advance(self, scope: str, version: str) -> None:
         """The content stands for that version."""
+        self._store.advance(scope, version)
+
+    def bookmark(self, scope: str, version: str) -> None:
+        """Everything up to that version was told."""
         self._store.advance(scope, version)
         self.overlay.reached(scope)
 

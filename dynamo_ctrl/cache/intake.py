@@ -65,10 +65,10 @@ class Intake(Generic[O]):
         self._share(obj.metadata)
         return obj
 
-    def own(self, obj: O) -> O:
-        """An object that we wrote ourselves, as the watch will bring it back: with the same projection."""
+    def own(self, obj: O) -> O | None:
+        """An object that we wrote ourselves, as the watch will bring it: with the same projection. `None` as for `read`."""
         whole = self._projection is everything or (self._projection is None and obj.metadata.managed_fields is UNSET)
-        return obj if whole else self._decode(obj.raw)
+        return obj if whole else self.read(obj.raw)
 
     @staticmethod
     def where(raw: bytes) -> Where | None:

@@ -20,7 +20,7 @@ from dynamo_ctrl.cache.state import LIVE, SourceState
 from dynamo_ctrl.cache.store import Staging
 from dynamo_ctrl.cache.watcher import Collect, ListPage, OpenWatch, Replace, Wait, Waiting, Watcher
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.engine.errors import EngineError, Forbidden, NotFound, UnsupportedKind, from_status
+from dynamo_ctrl.engine.errors import EngineError, Forbidden, NotFound, Unavailable, UnsupportedKind, from_status
 from dynamo_ctrl.engine.port import Engine, Page, WatchEvent
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
@@ -62,7 +62,10 @@ class Sink(Protocol[O]):
         """A deleted object; `None` if its last state cannot be read."""
 
     def advance(self, scope: str, version: str) -> None:
-        """Nothing changed up to that version."""
+        """The content stands for that version."""
+
+    def bookmark(self, scope: str, version: str) -> None:
+        """Everything up to that version was told."""
 
     def enter(self, scope: str, now: SourceState) -> None:
         """The state of that scope."""
@@ -200,6 +203,7 @@ class Reflector(Generic[O]):
                 self._sink.remove(self._scope, event.object, obj)
             case "BOOKMARK":
                 self._bookmark(event.object)
+                return
             case _:
                 self.watcher.skipped()
                 return
@@ -210,15 +214,36 @@ class Reflector(Generic[O]):
             self.watcher.bookmark(_BOOKMARK.decode(raw).metadata.resource_version)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             self.watcher.skipped()
+        else:
+            self._sink.bookmark(self._scope, self.watcher.version)
 
     # --- failures become states
 
     async def _failed(self, error: Exception) -> None:
         """Tell the watcher; if it has to wait, say why."""
-        if isinstance(error, Forbidden) and not await self._served():
-            error = UnsupportedKind(str(error))
+        if isinstance(error, Forbidden | NotFound | UnsupportedKind):
+            error = await self._reviewed(error)
         self.watcher.failed(error, self._clock.monotonic())
         self._fell_back()
+
+    async def _reviewed(self, error: EngineError) -> EngineError:
+        """What a 403 or 404 means, asked of discovery.
+
+        A server refuses an API that it does not have as well (403 comes before 404); and one that has just started may answer
+        404 for an API that it will serve, which must not empty the cache.
+        """
+        kind = self._sink.kind
+        try:
+            resources = await self._engine.discover(kind.group, kind.version)
+        except (NotFound, UnsupportedKind):
+            served = False
+        except EngineError:
+            return error
+        else:
+            served = any(resource.plural == kind.plural for resource in resources)
+        if not served:
+            return UnsupportedKind(str(error))
+        return error if isinstance(error, Forbidden) else Unavailable(f"{error} (discovery tells that it is served)")
 
     def _fell_back(self) -> None:
         if isinstance(self.watcher.state, Waiting) and self.watcher.failure is not None:
@@ -235,17 +260,6 @@ class Reflector(Generic[O]):
                 return state.stale(kind, error)
             case _:
                 return state.syncing(kind, error)
-
-    async def _served(self) -> bool:
-        """Whether discovery knows the resource: a server refuses an API that it does not have as well (403 before 404)."""
-        kind = self._sink.kind
-        try:
-            resources = await self._engine.discover(kind.group, kind.version)
-        except (NotFound, UnsupportedKind):
-            return False
-        except EngineError:
-            return True
-        return any(resource.plural == kind.plural for resource in resources)
 
 
 def _error(event: WatchEvent) -> EngineError:

@@ -38,15 +38,16 @@ class Staging(Generic[O]):
 
     def add(self, obj: O) -> None:
         """Lay one object aside."""
-        at = where(obj)
-        old = self._live.get(at)
-        if old is not None:
-            if self._comparable and _same(old, obj):
+        if self._live.count:
+            at = where(obj)
+            old = self._live.get(at)
+            if old is not None and self._comparable and _same(old, obj):
                 self._changed.pop(at, None)
                 self.content.put(old)
                 return
-            obj.inherit(old)
-        self._changed[at] = obj
+            if old is not None:
+                obj.inherit(old)
+            self._changed[at] = obj
         self.content.put(obj)
 
     def keep(self, at: Where) -> None:
@@ -55,24 +56,25 @@ class Staging(Generic[O]):
         if old is not None and self.content.get(at) is None:
             self.content.put(old)
 
-    def changes(self) -> list[Change[O]]:
-        """What differs from the content that is to be replaced: deletions, updates, additions."""
-        deleted: list[Change[O]] = []
-        updated: list[Change[O]] = []
-        added: list[Change[O]] = []
-        for namespace, objects in self._live.namespaces.items():
-            missing = objects.keys() - self.content.namespaces.get(namespace, {}).keys()
-            deleted += [Change(objects[name], None, inferred=True) for name in missing]
-        for at, new in self._changed.items():
-            old = self._live.get(at)
-            if old is None:
-                added.append(Change(None, new))
-            elif old.metadata.uid == new.metadata.uid:
-                updated.append(Change(old, new))
-            else:
-                deleted.append(Change(old, None, inferred=True))
-                added.append(Change(None, new))
-        return [*deleted, *updated, *added]
+    def changes(self) -> Iterator[Change[O]]:
+        """What differs from the content that is replaced: deletions, updates, additions. Read it before the next write."""
+        live, changed = self._live, self._changed
+        if not live.count:
+            yield from (Change(None, obj) for obj in self.content)
+            return
+        for namespace, objects in live.namespaces.items():
+            for name in objects.keys() - self.content.namespaces.get(namespace, {}).keys():
+                yield Change(objects[name], None, inferred=True)
+        before = {at: old for at in changed if (old := live.get(at)) is not None}
+        for at, old in before.items():
+            if old.metadata.uid != changed[at].metadata.uid:
+                yield Change(old, None, inferred=True)
+        for at, old in before.items():
+            if old.metadata.uid == changed[at].metadata.uid:
+                yield Change(old, changed[at])
+        for at, new in changed.items():
+            if at not in before or before[at].metadata.uid != new.metadata.uid:
+                yield Change(None, new)
 
 
 class Store(Generic[O]):
@@ -135,14 +137,16 @@ class Store(Generic[O]):
         self._stagings.append(staging)
         return staging
 
-    def replace(self, staging: Staging[O], version: str) -> list[Change[O]]:
-        """Make a replacement visible, in one step; returns what it changed."""
-        changes = staging.changes()
+    def replace(self, staging: Staging[O], version: str) -> Iterator[Change[O]]:
+        """Make a replacement visible, in one step.
+
+        Returns what it changed, found out while it is read: read it before the next write to that scope, or not at all.
+        """
         self._stagings.remove(staging)
         self._contents[staging.scope] = staging.content
         self._versions[staging.scope] = version
         self._whole = self._contents.get("")
-        return changes
+        return staging.changes()
 
     def advance(self, scope: str, version: str) -> None:
         """The content stands for that version now."""
@@ -150,7 +154,7 @@ class Store(Generic[O]):
 
     def clear(self, scope: str) -> list[Change[O]]:
         """Forget everything in one scope, because the API is gone."""
-        return self.replace(self.stage(scope), "")
+        return list(self.replace(self.stage(scope), ""))
 
     def add_index(self, index: Index[O]) -> None:
         """Index the present content and all later content. Raises `ValueError` if another index has that name."""

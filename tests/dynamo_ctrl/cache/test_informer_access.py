@@ -6,16 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from dynamo_ctrl.cache.state import Phase
-from dynamo_ctrl.engine.errors import (
-    Forbidden,
-    NotFound,
-)
+from dynamo_ctrl.engine.errors import Forbidden, NotFound, Unavailable
 from dynamo_ctrl.objects.builtin.core import ConfigMap
 from dynamo_ctrl.testing.virtual_loop import settle
 
 Make = Callable[..., ConfigMap]
-STATUS = {"kind": "Status", "apiVersion": "v1", "status": "Failure"}
-GONE = {**STATUS, "code": 410, "reason": "Expired", "message": "too old resource version: 10 (90)"}
 
 
 async def test_a_missing_right_is_told_as_the_rule_that_grants_it(scene: Any, scripted: Any, config_map: Make) -> None:
@@ -58,6 +53,7 @@ async def test_a_refusal_of_an_api_that_is_not_there_is_absence(scene: Any, scri
 
 async def test_an_absent_api_is_polled_and_picked_up(scene: Any, scripted: Any, config_map: Make) -> None:
     engine = scripted()
+    engine.served = ()
     engine.refuse_list(*[NotFound("the server could not find the requested resource")] * 3)
     async with scene(engine) as it:
         assert it.phase is Phase.ABSENT
@@ -71,6 +67,7 @@ async def test_an_absent_api_is_polled_and_picked_up(scene: Any, scripted: Any, 
 
 async def test_retry_does_not_sit_out_the_backoff(scene: Any, scripted: Any) -> None:
     engine = scripted()
+    engine.served = ()
     engine.refuse_list(NotFound("not yet"))
     engine.page(version=10)
     async with scene(engine) as it:
@@ -87,6 +84,7 @@ async def test_an_api_that_goes_takes_its_objects_along_and_comes_back(
     first = engine.stream()
     async with scene(engine) as it:
         it.changes()
+        engine.served = NotFound("no such group version")
         engine.refuse_watch(NotFound("gone"))
         engine.refuse_list(NotFound("gone"))
         await it.passing(5)
@@ -99,3 +97,30 @@ async def test_an_api_that_goes_takes_its_objects_along_and_comes_back(
         await it.passing(20)
         assert it.names() == ["a"]
         assert [(c.key.name, c.old, c.initial) for c in it.changes()] == [("a", None, False)]
+
+
+async def test_a_404_for_an_api_that_discovery_tells_does_not_empty_the_cache(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
+    engine = scripted()
+    engine.page(config_map("a", 1), version=10)
+    engine.refuse_watch(NotFound("the server is still starting"))
+    engine.refuse_list(NotFound("the server is still starting"))
+    async with scene(engine) as it:
+        it.changes()
+        await it.passing(2)
+        assert it.phase is Phase.STALE
+        assert it.names() == ["a"]
+        assert it.changes() == []
+        engine.page(config_map("a", 1), version=10)
+        engine.stream()
+        await it.passing(10)
+        assert it.phases == [Phase.LIVE, Phase.STALE, Phase.LIVE]
+
+
+async def test_where_discovery_does_not_answer_the_refusal_counts(scene: Any, scripted: Any) -> None:
+    engine = scripted()
+    engine.served = Unavailable("down")
+    engine.refuse_list(Forbidden("cannot list"))
+    async with scene(engine) as it:
+        assert it.phase is Phase.FORBIDDEN

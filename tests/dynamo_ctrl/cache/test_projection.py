@@ -127,8 +127,11 @@ def test_an_own_write_is_kept_as_the_watch_will_bring_it() -> None:
     pod = POD.object(
         {"metadata": {"name": "a", "namespace": "ns"}, "spec": {"nodeName": "n"}, "status": {"phase": "x"}}
     )
-    assert Intake(POD, slim).own(pod).spec.node_name == ""
-    assert Intake(POD).own(pod) is pod
+    own = Intake(POD, slim).own(pod)
+    assert own is not None
+    assert own.spec.node_name == ""
+    assert Intake(POD).own(pod) is Intake(POD, everything).own(pod) is pod
+    assert Intake(POD, slim).own(POD.object({"metadata": {"name": "a", "namespace": "ns"}})) is None
 
 
 def test_a_projection_that_fails_skips_the_object_and_says_so(caplog: pytest.LogCaptureFixture) -> None:

@@ -46,7 +46,7 @@ def test_a_replacement_tells_deletions_then_updates_then_additions(config_map: M
     staging = store.stage("")
     for obj in (d, b2, config_map("c", 3)):
         staging.add(obj)
-    assert store.replace(staging, "9") == [Change(a, None, inferred=True), Change(b, b2), Change(None, d)]
+    assert list(store.replace(staging, "9")) == [Change(a, None, inferred=True), Change(b, b2), Change(None, d)]
 
 
 def test_an_unchanged_version_is_not_told_and_the_object_stays_the_same(config_map: Make) -> None:
@@ -54,7 +54,7 @@ def test_an_unchanged_version_is_not_told_and_the_object_stays_the_same(config_m
     store = filled(a)
     staging = store.stage("")
     staging.add(config_map("a", 1, data={"k": "v"}))
-    assert store.replace(staging, "20") == []
+    assert list(store.replace(staging, "20")) == []
     assert store.get(("ns", "a")) is a
 
 
@@ -64,7 +64,7 @@ def test_where_versions_prove_nothing_every_object_is_told_as_updated(config_map
     staging = store.stage("", comparable=False)
     again = config_map("a", 1, data={"k": "new"})
     staging.add(again)
-    assert store.replace(staging, "5") == [Change(a, again)]
+    assert list(store.replace(staging, "5")) == [Change(a, again)]
     assert store.get(("ns", "a")) is again
 
 
@@ -73,7 +73,7 @@ def test_an_object_with_another_uid_is_a_deletion_and_a_creation(config_map: Mak
     store = filled(old)
     staging = store.stage("")
     staging.add(new)
-    assert store.replace(staging, "9") == [Change(old, None, inferred=True), Change(None, new)]
+    assert list(store.replace(staging, "9")) == [Change(old, None, inferred=True), Change(None, new)]
     newer = config_map("a", 12, uid="third")
     assert store.put("", newer) == (Change(new, None, inferred=True), Change(None, newer))
 
@@ -84,7 +84,7 @@ def test_an_unreadable_object_keeps_its_last_readable_state_through_a_replacemen
     staging = store.stage("")
     staging.keep(("ns", "a"))
     staging.keep(("ns", "never-seen"))
-    assert store.replace(staging, "9") == []
+    assert list(store.replace(staging, "9")) == []
     assert list(store.list()) == [a]
 
 
@@ -94,7 +94,7 @@ def test_a_page_that_brings_an_object_twice_counts_the_last(config_map: Make) ->
     staging = store.stage("")
     staging.add(config_map("a", 4))
     staging.add(config_map("a", 1))
-    assert store.replace(staging, "9") == []
+    assert list(store.replace(staging, "9")) == []
     assert len(store) == 1
 
 

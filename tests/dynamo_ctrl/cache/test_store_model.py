@@ -149,7 +149,7 @@ class StoreMachine(RuleBasedStateMachine):
         if scope not in self.staged:
             return
         staging, content = self.staged.pop(scope)
-        changes = self.store.replace(staging, str(self.version))
+        changes = list(self.store.replace(staging, str(self.version)))
         shapes = [(change.old is not None, change.new is not None) for change in changes]
         assert shapes == sorted(shapes, key=[(True, False), (True, True), (False, True)].index), "R 3.3: the order"
         self.tell(changes)

@@ -34,7 +34,7 @@ class Simulation:
         content = {"metadata": {"name": "story", "namespace": "stories"}, "spec": merge({}, story.spec)}
         self._cache = FakeCache()
         self._cache.add(DEPLOYMENT.object(content))
-        self._feed = self._cache.core.watch(DEPLOYMENT, WatchOptions())
+        self._feed = self._cache.core.watch(DEPLOYMENT, WatchOptions(timeout=1e9, bookmarks=False))
         self._statuses: list[Seen] = []
         self._programs = (
             (DEPLOYMENT, DeploymentProgram()),

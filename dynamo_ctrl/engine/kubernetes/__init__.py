@@ -1,6 +1,6 @@
 """The `kubernetes` engine: the port of `dynamo_ctrl.engine` to a real API server.
 
-Importing this package is cheap: aiohttp and kubernetes_asyncio are imported when `factory` is entered, not before.
+Importing this package is cheap: the client and kubernetes_asyncio are imported when `factory` is entered, not before.
 """
 
 from __future__ import annotations

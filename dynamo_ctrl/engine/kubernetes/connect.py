@@ -1,4 +1,4 @@
-"""Opening a connection of the lean reader: directly, or through an HTTP proxy (CONNECT), with TLS or without."""
+"""Opening a connection: directly, or through an HTTP proxy (CONNECT), with TLS or without."""
 
 from __future__ import annotations
 

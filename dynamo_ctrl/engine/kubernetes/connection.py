@@ -1,8 +1,8 @@
-"""One connection of the lean reader: an `asyncio.Protocol` that sends a request and reads the response to it.
+"""One connection of the client: an `asyncio.Protocol` that sends a request and reads the response to it.
 
-Contract: one request at a time. Body spans go to a sink as they arrive, before anybody awaits them; a sink that cannot keep up
-calls `pause`. Every way in which a connection can break ends the response with `Broken`, which says whether anything
-of an answer had arrived. `abort` is immediate; `closed` is set once the transport is gone.
+Contract: one request at a time. Pieces of the body go to a sink as they arrive, before anybody awaits them; a sink that
+cannot keep up calls `pause`. Every way in which a connection can break ends the response with `Broken`, which says whether
+anything of an answer had arrived. `abort` is immediate; `closed` is set once the transport is gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
-from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError, ResponseParser, Span
+from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError, ResponseParser, Sink
 
 MAX_UNREAD: Final = 1 << 20
 """Bytes of a body that are kept before somebody takes it."""
@@ -40,7 +40,8 @@ class Connection(asyncio.Protocol):
         self._parser: ResponseParser | None = None
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._early: list[memoryview] = []
+        self._early: list[bytes] = []
+        self._patient = False
         self._early_size = 0
         self._answered = False
 
@@ -52,13 +53,14 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Bytes of the answer."""
-        if self._parser is None or self._parser.complete:
+        parser = self._parser
+        if parser is None or parser.complete:
             self.abort()  # a server that talks out of turn, as one that says good-bye in a 408
             return
         self._answered = True
         try:
-            self._parser.feed(data)
-        except Exception as error:  # noqa: BLE001  (no await here; whatever the sink raises belongs to the reader)
+            parser.feed(data)
+        except Exception as error:  # noqa: BLE001  (no await here; whatever the sink raises belongs to whoever reads)
             self._fail(error)
         self._wake()
 
@@ -80,7 +82,7 @@ class Connection(asyncio.Protocol):
                 self._error = Broken(str(exc or error), answered=self._answered)
         self._wake()
 
-    # What the reader calls.
+    # What the client calls.
 
     @property
     def transport(self) -> asyncio.Transport:
@@ -97,9 +99,11 @@ class Connection(asyncio.Protocol):
 
     def send(self, request: bytes, *, bodyless: bool = False) -> None:
         """Send a request; its response replaces the one before."""
-        self._early, self._early_size, self._answered = [], 0, False
+        self._early, self._early_size = [], 0
+        self._answered = self._patient = False
         self._parser = ResponseParser(self._keep, bodyless=bodyless)
         self.used += 1
+        self.resume()
         self.transport.write(request)
 
     async def head(self) -> Head:
@@ -110,13 +114,13 @@ class Connection(asyncio.Protocol):
             await self._changed()
         return parser.head
 
-    def take(self, span: Span) -> None:
-        """Have the body given to `span` from now on, what has arrived already first."""
+    def take(self, sink: Sink, *, limit: int | None = None) -> None:
+        """Have the body given to `sink` from now on, what has arrived already first; at most about `limit` bytes."""
         assert self._parser is not None  # noqa: S101  (a request was sent)
-        self._parser.span = span
+        self._parser.sink, self._parser.limit = sink, limit
         early, self._early, self._early_size = self._early, [], 0
         for piece in early:
-            span(bytes(piece), 0, len(piece))
+            sink(piece)
         self.resume()
 
     async def more(self) -> bool:
@@ -127,6 +131,12 @@ class Connection(asyncio.Protocol):
             return False
         await self._changed()
         return True
+
+    async def end(self) -> None:
+        """Wait for the end of the body; the pieces before it wake nobody. Raises `Broken` or `ProtocolError`."""
+        self._patient = True
+        while await self.more():
+            pass
 
     def pause(self) -> None:
         """Read no more from the network for now."""
@@ -153,23 +163,27 @@ class Connection(asyncio.Protocol):
             self._error = error
         self.abort()
 
-    def _keep(self, data: bytes, start: int, stop: int) -> None:
-        self._early.append(memoryview(data)[start:stop])
-        self._early_size += stop - start
+    def _keep(self, piece: bytes) -> None:
+        self._early.append(piece)
+        self._early_size += len(piece)
         if self._early_size > MAX_UNREAD:
             self.pause()
 
     async def _changed(self) -> None:
-        if self._error is not None:
-            raise self._error
-        self._waiter = self._loop.create_future()
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
+        if self._error is None and self.closed.done():
+            self._error = Broken("the connection is closed", answered=self._answered)
+        if self._error is None:
+            self._waiter = self._loop.create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
         if self._error is not None:
             raise self._error
 
     def _wake(self) -> None:
+        parser = self._parser
+        if self._patient and self._error is None and parser is not None and not parser.complete:
+            return
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)

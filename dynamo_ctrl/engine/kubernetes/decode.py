@@ -15,7 +15,7 @@ from dynamo_ctrl.engine.port import EventType, Page, Resource, WatchEvent
 TYPES: Final[tuple[EventType, ...]] = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR")
 
 _PREFIXES: Final = tuple((f'{{"type":"{name}","object":'.encode(), name) for name in TYPES)
-_BY_LETTER: Final = {prefix[9]: (prefix, name) for prefix, name in _PREFIXES}
+_BY_LETTER: Final = {prefix[9:10]: (prefix, name) for prefix, name in _PREFIXES}
 
 
 class _Event(msgspec.Struct):
@@ -39,8 +39,8 @@ _EVENT: Final = msgspec.json.Decoder(_Event)
 _LIST: Final = msgspec.json.Decoder(_List)
 
 
-def event(data: bytes, start: int, stop: int) -> WatchEvent:
-    """The event on the line `data[start:stop]`.
+def event(line: bytes) -> WatchEvent:
+    """The event on a line of a watch.
 
     An API server spells every event `{"type":"...","object":{...}}`: that is cut open without a look at the object, whose faults
     are then found, and told with its key, by whoever decodes it. Any other spelling is parsed.
@@ -48,14 +48,13 @@ def event(data: bytes, start: int, stop: int) -> WatchEvent:
     Raises:
         MalformedAnswer: not a watch event.
     """
-    prefix, name = _BY_LETTER.get(data[start + 9] if stop - start > 9 else 0, _PREFIXES[0])
-    if data.startswith(prefix, start, stop) and data[start + len(prefix)] == 0x7B and data[stop - 2 : stop] == b"}}":
-        return WatchEvent(name, data[start + len(prefix) : stop - 1])
+    prefix, name = _BY_LETTER.get(line[9:10], _PREFIXES[0])
+    if line.startswith(prefix) and line[len(prefix) : len(prefix) + 1] == b"{" and line.endswith(b"}}"):
+        return WatchEvent(name, line[len(prefix) : -1])
     try:
-        parsed = _EVENT.decode(memoryview(data)[start:stop])
+        parsed = _EVENT.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        text = data[start : min(stop, start + 80)].decode(errors="replace")
-        raise MalformedAnswer(f"not a watch event: {text!r} ({error})") from error
+        raise MalformedAnswer(f"not a watch event: {line[:80].decode(errors='replace')!r} ({error})") from error
     return WatchEvent(parsed.type, bytes(parsed.object))
 
 

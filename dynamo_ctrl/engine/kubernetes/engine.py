@@ -90,12 +90,7 @@ class KubernetesEngine:
             fieldSelector=options.field_selector,
             **{"continue": options.continue_token},
         )
-
-        async def attempt() -> Page:
-            async with self._transport.stream(target) as stream:
-                return decode.page(await stream.body())
-
-        return await self._read(f"list {kind}", attempt)
+        return decode.page(await self._read(f"list {kind}", lambda: self._transport.request("GET", target)))
 
     @asynccontextmanager
     async def watch(self, kind: AnyKind, options: WatchOptions) -> AsyncIterator[AsyncIterator[WatchEvent]]:
@@ -113,8 +108,8 @@ class KubernetesEngine:
         async with AsyncExitStack() as stack:
 
             async def attempt() -> Watching:
-                stream = await stack.enter_async_context(self._transport.stream(target))
-                return Watching(stream, idle=options.idle, timeout=options.timeout)
+                answer = await stack.enter_async_context(self._transport.open("GET", target))
+                return Watching(answer, idle=options.idle, timeout=options.timeout)
 
             yield await self._read(f"watch {kind}", attempt)
 

@@ -1,8 +1,8 @@
 """A kubeconfig, merged by kubernetes_asyncio, and what one context of it says.
 
-This and `in_cluster` are all that knows kubernetes_asyncio; they are imported when a configuration is read, not before.
-Its merger and its nodes (which remember the file that each entry came from) are used; its loader is not, because it
-cannot do without a user section, reads `tokenFile` once, and runs plug-ins that can hang (PY 2.2).
+The only module that knows kubernetes_asyncio; it is imported when a kubeconfig is read, not before. Its merger and its nodes
+(which remember the file that each entry came from) are used. Its loader is not: it cannot do without a user section, reads
+`tokenFile` once, and runs plug-ins that can hang (PY 2.2).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where the configuration comes from: the flag, else `KUBECONFIG`, else the Pod we run in, else `~/.kube/config`.
 
-kubernetes_asyncio (0.36 s and 65 MB to import) is imported here, when it is needed, and nowhere at module level above.
+kubernetes_asyncio (0.36 s and 65 MB to import) is imported when a kubeconfig is read, and not in a Pod, where there is none.
 """
 
 from __future__ import annotations
@@ -84,15 +84,16 @@ class Locator:
         return bool(named) and (self.service_account / "token").is_file()
 
     def _in_cluster(self) -> ClusterConfig:
-        from dynamo_ctrl.engine.kubernetes.in_cluster import server_and_authority
-
-        token, authority = self.service_account / "token", self.service_account / "ca.crt"
-        server, certificates = server_and_authority(token, authority, self.environ)
+        host, authority = self.environ[HOST], self.service_account / "ca.crt"
+        if not authority.is_file():
+            raise ConfigError(str(authority), "is missing; is the service account's token mounted whole?")
         namespace = self.service_account / "namespace"
         return ClusterConfig(
-            server=Address.parse(server, HOST),
-            tls=Tls(authority=Pem(path=certificates)),
-            credentials=TokenFile(token, self.clock),
+            server=Address.parse(
+                f"https://{f'[{host}]' if ':' in host else host}:{self.environ[PORT]}", f"{HOST}, {PORT}"
+            ),
+            tls=Tls(authority=Pem(path=str(authority))),
+            credentials=TokenFile(self.service_account / "token", self.clock),
             namespace=namespace.read_text().strip() if namespace.is_file() else "",
             source=f"the Pod's service account in {self.service_account}",
         )

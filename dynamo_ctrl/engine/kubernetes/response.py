@@ -1,7 +1,7 @@
 """An HTTP/1.1 response, parsed as it arrives. A state machine without I/O.
 
-Contract: `feed` takes bytes in pieces of any size and gives the body on, uncopied, as spans `(data, start, stop)`; the result
-does not depend on where the pieces were cut. Whatever breaks the protocol raises `ProtocolError`; nothing is guessed.
+Contract: `feed` takes bytes in pieces of any size and gives the body on piece by piece; their sum does not depend on where the
+cuts were. Whatever breaks the protocol raises `ProtocolError`; nothing is guessed.
 Bodies framed by length, by chunks, or by the end of the connection are read; a content encoding is refused,
 because none was asked for.
 """
@@ -18,8 +18,8 @@ MAX_HEAD: Final = 64 << 10
 MAX_SIZE_LINE: Final = 1 << 10
 """Bytes of a chunk's size line, extensions included."""
 
-Span = Callable[[bytes, int, int], None]
-"""Takes `data[start:stop]` of a body. `data` may be kept; it never changes."""
+Sink = Callable[[bytes], None]
+"""Takes the next piece of a body."""
 
 
 class ProtocolError(Exception):
@@ -60,17 +60,20 @@ class ResponseParser:
 
     Attributes:
         head: status and headers, once they are there.
-        span: what gets the body; may be replaced at any time.
+        sink: what gets the body; may be replaced at any time.
+        limit: bytes that the response may have, framing included; `None` for any number.
         complete: the whole response has been read.
         keep_alive: another request may follow on the connection.
     """
 
-    def __init__(self, span: Span, *, bodyless: bool = False) -> None:
-        """`span` gets the body; `bodyless` is for answers to CONNECT, which have none whatever their headers say."""
+    def __init__(self, sink: Sink, *, bodyless: bool = False) -> None:
+        """`sink` gets the body; `bodyless` is for answers to CONNECT, which have none whatever their headers say."""
         self.head: Head | None = None
         self.complete = False
         self.keep_alive = False
-        self.span = span
+        self.sink = sink
+        self.limit: int | None = None
+        self._size = 0
         self._bodyless = bodyless
         self._rest = b""
         self._left = 0
@@ -79,6 +82,9 @@ class ResponseParser:
 
     def feed(self, data: bytes) -> None:
         """The next bytes. Raises `ProtocolError`."""
+        self._size += len(data)
+        if self.limit is not None and self._size > self.limit:
+            raise ProtocolError(f"the answer is longer than {self.limit} bytes")
         if self._rest:
             data, self._rest = self._rest + data, b""
         at = 0
@@ -145,12 +151,12 @@ class ResponseParser:
         return at
 
     def _read_all(self, data: bytes, at: int) -> int:
-        self.span(data, at, len(data))
+        self.sink(data[at:])
         return len(data)
 
     def _take(self, data: bytes, at: int) -> int:
         stop = min(len(data), at + self._left)
-        self.span(data, at, stop)
+        self.sink(data[at:stop])
         self._left -= stop - at
         return stop
 
@@ -172,7 +178,7 @@ class ResponseParser:
             if stop + 2 > len(data):
                 self._left, self._step = size, self._read_chunk
                 return start
-            self.span(data, start, stop)
+            self.sink(data[start:stop])
             if data[stop : stop + 2] != b"\r\n":
                 raise ProtocolError("a chunk is longer than its size line says")
             at = stop + 2

@@ -1,4 +1,4 @@
-"""The way to one server, as both kinds of connection take it: address, proxy, TLS. One value, so that they cannot differ."""
+"""The way to one server: address, proxy, TLS."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from collections import deque
 from typing import Final
 
 from dynamo_ctrl.engine.errors import Unanswered
+from dynamo_ctrl.engine.kubernetes.client import Answer
 from dynamo_ctrl.engine.kubernetes.decode import event
 from dynamo_ctrl.engine.kubernetes.lines import LineSplitter
-from dynamo_ctrl.engine.kubernetes.reader import Stream
 from dynamo_ctrl.engine.port import WatchEvent
 
 MAX_QUEUED: Final = 4 << 20
@@ -25,17 +25,17 @@ GRACE: Final = 30.0
 
 
 class Watching:
-    """The events of one watch. Made from an open stream; iterated by one task."""
+    """The events of one watch. Made from an open answer; iterated by one task."""
 
-    def __init__(self, stream: Stream, *, idle: float, timeout: float) -> None:
+    def __init__(self, answer: Answer, *, idle: float, timeout: float) -> None:
         self._loop = asyncio.get_running_loop()
-        self._stream = stream
+        self._answer = answer
         self._idle = idle
         self._end = self._loop.time() + timeout + GRACE
         self._events: deque[WatchEvent] = deque()
         self._queued = 0
         self._splitter = LineSplitter(self._line)
-        stream.take(self._splitter.feed)
+        answer.take(self._splitter.feed)
 
     def __aiter__(self) -> Watching:
         return self
@@ -49,7 +49,7 @@ class Watching:
         over = self._queued > MAX_QUEUED
         self._queued -= len(taken.object)
         if over and self._queued <= MAX_QUEUED:
-            self._stream.resume()
+            self._answer.resume()
         return taken
 
     async def _wait(self) -> None:
@@ -59,16 +59,16 @@ class Watching:
         try:
             async with asyncio.timeout_at(limit):
                 while not self._events:
-                    if not await self._stream.more():
+                    if not await self._answer.more():
                         self._splitter.end()
                         return
         except TimeoutError as error:
             silent = self._loop.time() - now
             raise Unanswered(f"the watch was silent for {silent:.0f} s; the connection is given up") from error
 
-    def _line(self, data: bytes, start: int, stop: int) -> None:
-        arrived = event(data, start, stop)
+    def _line(self, line: bytes) -> None:
+        arrived = event(line)
         self._events.append(arrived)
         self._queued += len(arrived.object)
         if self._queued > MAX_QUEUED:
-            self._stream.pause()
+            self._answer.pause()

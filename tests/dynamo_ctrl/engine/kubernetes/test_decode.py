@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dynamo_ctrl.engine.errors import MalformedAnswer
 from dynamo_ctrl.engine.kubernetes import decode
-from dynamo_ctrl.engine.port import WatchEvent
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(max_size=20),
@@ -19,10 +18,6 @@ JSON = st.recursive(
     max_leaves=12,
 )
 OBJECTS = st.dictionaries(st.text(max_size=8), JSON, max_size=5)
-
-
-def event(line: bytes) -> WatchEvent:
-    return decode.event(b"..." + line + b"...", 3, 3 + len(line))
 
 
 @given(kind=st.sampled_from(decode.TYPES), content=OBJECTS, compact=st.booleans(), swapped=st.booleans())
@@ -33,7 +28,7 @@ def test_an_event_holds_its_object_however_the_server_spells_it(
     if swapped:
         fields = dict(reversed(fields.items()))
     line = json.dumps(fields, separators=(",", ":") if compact else None).encode()
-    found = event(line)
+    found = decode.event(line)
     assert (found.type, json.loads(found.object)) == (kind, content)
 
 
@@ -52,11 +47,11 @@ def test_an_event_holds_its_object_however_the_server_spells_it(
 )
 def test_a_line_that_is_no_event_is_a_malformed_answer(line: bytes) -> None:
     with pytest.raises(MalformedAnswer, match="not a watch event"):
-        event(line)
+        decode.event(line)
 
 
 def test_a_fault_inside_an_object_is_left_to_whoever_decodes_it() -> None:
-    assert event(b'{"type":"ADDED","object":{"a":}}').object == b'{"a":}'
+    assert decode.event(b'{"type":"ADDED","object":{"a":}}').object == b'{"a":}'
 
 
 @given(

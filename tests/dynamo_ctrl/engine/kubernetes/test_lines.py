@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from dynamo_ctrl.engine.kubernetes.lines import LineSplitter, LineTooLong
 
 
-class Lines(list[bytes]):
-    def __call__(self, data: bytes, start: int, stop: int) -> None:
-        self.append(data[start:stop])
-
-
-def split(pieces: list[bytes], limit: int = 1 << 20) -> Lines:
-    lines = Lines()
-    splitter = LineSplitter(lines, limit)
+def split(pieces: list[bytes], limit: int = 1 << 20) -> list[bytes]:
+    lines: list[bytes] = []
+    splitter = LineSplitter(lines.append, limit)
     for piece in pieces:
-        splitter.feed(b"<" + piece + b">", 1, 1 + len(piece))
+        splitter.feed(piece)
     splitter.end()
     return lines
 

@@ -101,7 +101,7 @@ def test_the_pods_configuration_is_read_whole(machine: Machine) -> None:
 def test_a_pod_without_its_authority_is_an_error_that_says_so(machine: Machine) -> None:
     machine.pod()
     (machine.service_account / "ca.crt").unlink()
-    with pytest.raises(ConfigError, match="token mounted"):
+    with pytest.raises(ConfigError, match="mounted whole"):
         machine.find()
 
 

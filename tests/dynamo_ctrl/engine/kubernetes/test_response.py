@@ -11,23 +11,16 @@ from hypothesis import strategies as st
 from dynamo_ctrl.engine.kubernetes.response import MAX_HEAD, MAX_SIZE_LINE, ProtocolError, ResponseParser
 
 
-class Body:
-    def __init__(self) -> None:
-        self.text = bytearray()
-
-    def __call__(self, data: bytes, start: int, stop: int) -> None:
-        assert 0 <= start < stop <= len(data)
-        self.text += data[start:stop]
-
-
-def parse(*pieces: bytes, end: bool = False) -> tuple[ResponseParser, bytes]:
-    body = Body()
-    parser = ResponseParser(body)
+def parse(*pieces: bytes, end: bool = False, limit: int | None = None) -> tuple[ResponseParser, bytes]:
+    body: list[bytes] = []
+    parser = ResponseParser(body.append)
+    parser.limit = limit
     for piece in pieces:
         parser.feed(piece)
     if end:
         parser.end()
-    return parser, bytes(body.text)
+    assert all(body)
+    return parser, b"".join(body)
 
 
 def cut(text: bytes, places: list[int]) -> list[bytes]:
@@ -63,6 +56,13 @@ def test_every_single_byte_may_come_alone() -> None:
 def test_a_body_without_framing_ends_with_the_connection() -> None:
     parser, body = parse(b"HTTP/1.1 200 OK\r\n\r\nab", b"c", end=True)
     assert (body, parser.complete, parser.keep_alive) == (b"abc", True, False)
+
+
+def test_a_response_over_its_limit_is_refused() -> None:
+    text = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabcde"
+    assert parse(text, limit=len(text))[1] == b"abcde"
+    with pytest.raises(ProtocolError, match="longer than"):
+        parse(text[:-2], text[-2:], limit=len(text) - 1)
 
 
 def test_an_announcement_is_passed_over() -> None:

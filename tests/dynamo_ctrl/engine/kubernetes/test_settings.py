@@ -1,6 +1,6 @@
-"""Every TLS, proxy and credential setting holds on both paths: requests (aiohttp) and list/watch (the lean reader).
+"""Every TLS, proxy and credential setting holds for every kind of call, directly and through a proxy, on both kinds of loop.
 
-One table, run on each path. A row names what the client is given and what must come of it.
+One table. A row names what the client is given; `settings` says what must come of it.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dynamo_ctrl.engine.errors import EngineError, Unauthorized, Unreachable
 from dynamo_ctrl.engine.kubernetes.config import Address, Pem, Tls
 from dynamo_ctrl.engine.kubernetes.credentials import FILE_PERIOD, Fixed, KeyPair, TokenFile
 from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
+from dynamo_ctrl.engine.kubernetes.retry import RetryOptions
 from dynamo_ctrl.engine.kubernetes.tls import CHECK_PERIOD
 from dynamo_ctrl.engine.port import ListOptions, WatchOptions
 from dynamo_ctrl.objects.builtin.core import POD
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.parametrize("kit", ["asyncio", "uvloop"], indirect=True)
 
-Path_ = Callable[[KubernetesEngine], Awaitable[object]]
+Call = Callable[[KubernetesEngine], Awaitable[object]]
 
 
 async def by_get(engine: KubernetesEngine) -> object:
@@ -45,7 +46,7 @@ async def by_watch(engine: KubernetesEngine) -> object:
         return [event async for event in events]
 
 
-PATHS = pytest.mark.parametrize("call", [by_get, by_list, by_watch])
+CALLS = pytest.mark.parametrize("call", [by_get, by_list, by_watch])
 
 
 def page(kit: Kit) -> bytes:
@@ -53,7 +54,7 @@ def page(kit: Kit) -> bytes:
 
 
 def answer(kit: Kit) -> Callable[[Received, asyncio.StreamWriter], Awaitable[None]]:
-    """What each path can read: an empty watch, or an empty list that also passes for an object."""
+    """What each call can read: an empty watch, or an empty list that also passes for an object."""
 
     async def handle(request: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(kit.reply(b"", chunked=True) if "watch=true" in request.target else page(kit))
@@ -99,12 +100,10 @@ ROWS = (
 )  # fmt: skip
 
 
-@PATHS
+@CALLS
 @pytest.mark.parametrize("through_proxy", [False, True], ids=["direct", "proxy"])
 @pytest.mark.parametrize("row", ROWS)
-def test_tls_settings_hold_on_both_paths(
-    row: str, through_proxy: bool, call: Path_, kit: Kit, certificates: Certificates
-) -> None:
+def test_tls_settings_hold(row: str, through_proxy: bool, call: Call, kit: Kit, certificates: Certificates) -> None:
     config, ask, sni, error = settings(row, certificates)
 
     async def main() -> None:
@@ -127,11 +126,11 @@ def test_tls_settings_hold_on_both_paths(
     kit.run(main())
 
 
-@PATHS
+@CALLS
 @pytest.mark.parametrize("tls", [True, False], ids=["https", "http"])
 @pytest.mark.parametrize(("user", "accepted"), [("ann", True), ("", False), ("bob", False)])
-def test_proxy_credentials_hold_on_both_paths(
-    tls: bool, user: str, accepted: bool, call: Path_, kit: Kit, certificates: Certificates
+def test_proxy_credentials_hold(
+    tls: bool, user: str, accepted: bool, call: Call, kit: Kit, certificates: Certificates
 ) -> None:
     async def main() -> None:
         context = certificates.server_context() if tls else None
@@ -156,8 +155,8 @@ def test_proxy_credentials_hold_on_both_paths(
     kit.run(main())
 
 
-@PATHS
-def test_a_proxy_that_is_not_there_is_unreachable(call: Path_, kit: Kit, certificates: Certificates) -> None:
+@CALLS
+def test_a_proxy_that_is_not_there_is_unreachable(call: Call, kit: Kit, certificates: Certificates) -> None:
     async def main() -> None:
         async with kit.serve(answer(kit), certificates.server_context()) as server:
             config: dict[str, Any] = {"proxy": Address("http", "127.0.0.1", 1), "tls": certificates.trust}
@@ -169,8 +168,8 @@ def test_a_proxy_that_is_not_there_is_unreachable(call: Path_, kit: Kit, certifi
     kit.run(main())
 
 
-@PATHS
-def test_every_request_says_who_we_are_and_asks_for_plain_json(call: Path_, kit: Kit) -> None:
+@CALLS
+def test_every_request_says_who_we_are_and_asks_for_plain_json(call: Call, kit: Kit) -> None:
     async def main() -> None:
         async with kit.serve(answer(kit)) as server:
             headers = (("Impersonate-User", "jane"), ("Impersonate-Group", "a"), ("Impersonate-Group", "b"))
@@ -189,8 +188,24 @@ def test_every_request_says_who_we_are_and_asks_for_plain_json(call: Path_, kit:
     kit.run(main())
 
 
-@PATHS
-def test_a_path_in_the_servers_url_is_kept(call: Path_, kit: Kit) -> None:
+@CALLS
+@pytest.mark.parametrize("token", ["a\r\nX-Injected: yes", "a\nb", "tök€n"])
+def test_a_token_that_no_header_may_hold_is_refused_and_not_quoted(token: str, call: Call, kit: Kit) -> None:
+    async def main() -> None:
+        async with kit.serve(answer(kit)) as server:
+            async with kit.connected(
+                server.address, credentials=Fixed.bearer(token), retry=RetryOptions(attempts=1)
+            ) as engine:
+                with pytest.raises(Unreachable, match="Authorization") as raised:
+                    await call(engine)
+                assert token not in str(raised.value)
+            assert not server.received
+
+    kit.run(main())
+
+
+@CALLS
+def test_a_path_in_the_servers_url_is_kept(call: Call, kit: Kit) -> None:
     async def main() -> None:
         async with kit.serve(answer(kit)) as server:
             async with kit.connected(replace(server.address, path="/k8s/clusters/c-1")) as engine:
@@ -212,8 +227,8 @@ def expecting(kit: Kit, token: list[str]) -> Callable[[Received, asyncio.StreamW
     return handle
 
 
-@PATHS
-def test_a_token_that_rotates_on_disk_is_followed_on_both_paths(call: Path_, kit: Kit, tmp_path: Path) -> None:
+@CALLS
+def test_a_token_that_rotates_on_disk_is_followed(call: Call, kit: Kit, tmp_path: Path) -> None:
     file, clock, valid = tmp_path / "token", ManualClock(), ["one"]
     file.write_text("one\n")
 
@@ -241,9 +256,9 @@ def test_a_token_that_rotates_on_disk_is_followed_on_both_paths(call: Path_, kit
     kit.run(main())
 
 
-@PATHS
-def test_certificates_that_are_replaced_on_disk_are_followed_on_both_paths(
-    call: Path_, kit: Kit, certificates: Certificates, tmp_path: Path
+@CALLS
+def test_certificates_that_are_replaced_on_disk_are_followed(
+    call: Call, kit: Kit, certificates: Certificates, tmp_path: Path
 ) -> None:
     authority, clock = tmp_path / "ca.crt", ManualClock()
     authority.write_bytes(Authority("old").certificate)
@@ -265,10 +280,8 @@ def test_certificates_that_are_replaced_on_disk_are_followed_on_both_paths(
     kit.run(main())
 
 
-@PATHS
-def test_a_client_certificate_from_a_plugin_is_used_on_both_paths(
-    call: Path_, kit: Kit, certificates: Certificates
-) -> None:
+@CALLS
+def test_a_client_certificate_from_a_plugin_is_used(call: Call, kit: Kit, certificates: Certificates) -> None:
     class Plugin(Fixed):
         pair = KeyPair(certificates.user.certificate, certificates.user.key)
 

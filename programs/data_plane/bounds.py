@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dynamo_ctrl.objects.builtin.apps import DeploymentSpec, RollingUpdate
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, DeploymentSpec, RollingUpdate
+from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.quantity import scaled
 
 DEFAULT_REPLICAS = 1
@@ -29,18 +30,28 @@ class Bounds:
         return self.replicas - self.unavailable
 
 
-def bounds(spec: DeploymentSpec) -> Bounds:
+def bounds(spec: DeploymentSpec, what: str = DEPLOYMENT.kind) -> Bounds:
     """The bounds that `spec` sets. Surge is rounded up, unavailability down; if both come to nothing, one may be missing.
 
+    `what` names the object for an error.
+
     Raises:
-        ValueError: a bound that is neither an integer nor a percentage.
+        InvalidObject: a bound that is neither an integer nor a percentage.
     """
     replicas = DEFAULT_REPLICAS if spec.replicas is None else spec.replicas
     if spec.strategy.type != "RollingUpdate":
         return Bounds(replicas)
     update = spec.strategy.rolling_update or RollingUpdate()
-    surge = scaled(update.max_surge, replicas, round_up=True)
-    unavailable = scaled(update.max_unavailable, replicas, round_up=False)
+    surge = _scaled(update.max_surge, replicas, what, "maxSurge")
+    unavailable = _scaled(update.max_unavailable, replicas, what, "maxUnavailable")
     if not surge and not unavailable:
         unavailable = 1
     return Bounds(replicas, surge, min(unavailable, replicas))
+
+
+def _scaled(value: int | str, replicas: int, what: str, field: str) -> int:
+    try:
+        return scaled(value, replicas, round_up=field == "maxSurge")
+    except ValueError as error:
+        path = f"spec.strategy.rollingUpdate.{field}"
+        raise InvalidObject(what, path, f"must be an integer or a percentage, not {value!r}") from error

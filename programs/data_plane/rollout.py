@@ -14,7 +14,7 @@ from data_plane.progress import Counts
 from data_plane.revisions import books, new_annotations
 from data_plane.sizing import Sizing
 from data_plane.template import HASH_LABEL, labelled, replica_set_name, template_hash
-from dynamo_ctrl.objects.builtin.apps import REPLICA_SET, Deployment, ReplicaSet
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET, Deployment, ReplicaSet
 from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
 from dynamo_ctrl.objects.key import Key
@@ -35,7 +35,7 @@ class Rollout:
         self._deployment = request.object
         self._view = request.view
         self._now = request.now
-        self._bounds = bounds(request.object.spec)
+        self._bounds = bounds(request.object.spec, f"{DEPLOYMENT.kind} {request.object.key}")
         self._family = Family.of(request.object, request.view)
         self._sizing = self._decide()
         self._collisions = self._count_collisions()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from data_plane.bounds import Bounds, bounds
 from data_plane.rolling import Count, grown, shrunk, total
 from dynamo_ctrl.objects.builtin.apps import DeploymentSpec, DeploymentStrategy, RollingUpdate
+from dynamo_ctrl.objects.errors import InvalidObject
 
 
 @pytest.mark.parametrize(
@@ -29,6 +30,13 @@ def test_surge_is_rounded_up_and_unavailability_down(
     update = RollingUpdate(max_surge=surge, max_unavailable=unavailable)
     spec = DeploymentSpec(replicas=replicas, strategy=DeploymentStrategy(rolling_update=update))
     assert bounds(spec) == expected
+
+
+@pytest.mark.parametrize("field", ["maxSurge", "maxUnavailable"])
+def test_a_bound_that_is_no_number_is_named(field: str) -> None:
+    update = RollingUpdate(max_surge="many" if field == "maxSurge" else 1, max_unavailable="many")
+    with pytest.raises(InvalidObject, match=f"spec.strategy.rollingUpdate.{field}: must be an integer or a percentage"):
+        bounds(DeploymentSpec(strategy=DeploymentStrategy(rolling_update=update)))
 
 
 def test_without_numbers_the_servers_defaults_hold() -> None:

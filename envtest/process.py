@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -30,7 +30,15 @@ class Process:
     The group is its own so that Ctrl-C at a terminal reaches us alone and we stop things in order.
     """
 
-    def __init__(self, name: str, command: Sequence[str | Path], log: Path, *, remove: Path | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        remove: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
         with log.open("ab") as output:
@@ -40,6 +48,7 @@ class Process:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
+                env=environment,
             )
 
     @property
@@ -50,7 +59,7 @@ class Process:
     def check(self) -> None:
         """Raises `StartFailed` with the last line of the log if it ended by itself."""
         if not self.alive:
-            raise StartFailed(f"{self.name} ended with {self._guard.returncode}: {self.last_line()} (see {self.log})")
+            raise StartFailed(f"{self.name} ended with {self._guard.returncode}: {self.last_line()}")
 
     def last_line(self) -> str:
         """The last line of the log, shortened."""
@@ -69,6 +78,17 @@ class Process:
             self._guard.wait(GRACE + _MARGIN)
         except subprocess.TimeoutExpired:
             self.kill()
+
+    def terminate(self) -> None:
+        """Send it SIGTERM once, and wait for nothing."""
+        self._guard.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout: float) -> int:
+        """Its exit code, once it has ended. Raises `TimeoutError`."""
+        try:
+            return self._guard.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"{self.name} did not end within {timeout:g} s") from error
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would; returns when it is gone."""

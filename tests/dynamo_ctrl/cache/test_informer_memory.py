@@ -77,6 +77,8 @@ class Faulty(MemoryEngine):
             try:
                 await asyncio.wait((waiting, cutting), return_when=asyncio.FIRST_COMPLETED)
                 if waiting.done():
+                    if isinstance(waiting.exception(), StopAsyncIteration):
+                        return
                     yield waiting.result()
             finally:
                 for future in (waiting, cutting):
@@ -128,6 +130,52 @@ async def test_reads_follow_writes() -> None:
         core.delete(CONFIG_MAP, Key("ns", "a"))
         await settle()
         assert [obj.key.name for obj in view.list(CONFIG_MAP, selector={"app": "x"})] == ["b"]
+
+
+async def test_own_writes_are_read_before_the_watch_tells_them_and_forgotten_after() -> None:
+    core = server()
+    cache = Cache(MemoryEngine(core), clock=LoopClock())
+    informer = cache.informer(CONFIG_MAP)
+    view = cache.view({CONFIG_MAP: informer})
+    async with running(cache):
+        created = CONFIG_MAP.decode(core.create(CONFIG_MAP, "ns", body("a", app="x")))
+        cache.wrote(created)
+        assert view.get(CONFIG_MAP, "ns/a") is created
+        patched = CONFIG_MAP.decode(core.patch(CONFIG_MAP, Key("ns", "a"), Patch.merge({"data": {"k": "w"}})))
+        cache.wrote(patched)
+        assert view.list(CONFIG_MAP, selector="app=x") == [patched]
+        assert informer.counts().own_writes == 1
+        await settle()
+        assert informer.counts().own_writes == 0
+        found = view.get(CONFIG_MAP, "ns/a")
+        assert found is not None
+        assert found is not patched
+        assert found.metadata.resource_version == patched.metadata.resource_version
+        core.delete(CONFIG_MAP, Key("ns", "a"))
+        cache.deleted(CONFIG_MAP, Key("ns", "a"), created.metadata.uid)
+        assert view.get(CONFIG_MAP, "ns/a") is None
+        await settle()
+        assert informer.counts().own_writes == 0
+
+
+async def test_an_own_write_that_no_event_will_tell_goes_with_the_next_bookmark() -> None:
+    core = server()
+    cache = Cache(MemoryEngine(core), clock=LoopClock())
+    informer = cache.informer(CONFIG_MAP)
+    view = cache.view({CONFIG_MAP: informer})
+    async with running(cache):
+        other = CONFIG_MAP.decode(core.create(CONFIG_MAP, "ns", body("b")))
+        await settle()
+        version = str(int(other.metadata.resource_version) + 1)
+        content = {
+            **other.content(),
+            "metadata": {"name": "ghost", "namespace": "ns", "uid": "g", "resourceVersion": version},
+        }
+        cache.wrote(CONFIG_MAP.object(content))
+        assert view.get(CONFIG_MAP, "ns/ghost") is not None
+        core.create(NAMESPACE, "", b'{"metadata":{"name":"moves-the-version"}}')
+        await asyncio.sleep(700)
+        assert view.get(CONFIG_MAP, "ns/ghost") is None
 
 
 async def test_paging_is_followed_to_the_end() -> None:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from envtest import control_plane, kubeconfig
+from envtest import audit, control_plane, kubeconfig
 from envtest.api import Api, ApiError, wait_for
 from envtest.binaries import Binaries
 from envtest.certificates import Authority, Pair, private_key_pem
@@ -101,6 +101,11 @@ class Cluster:
     def certificate_authority(self) -> Path:
         """The certificate, in PEM, that clients must trust."""
         return self._layout.certificate("ca")
+
+    @property
+    def audit_log(self) -> Path:
+        """What service accounts asked of the API server; `envtest.audit` reads it."""
+        return self._layout.audit_log
 
     def start(self) -> None:
         """Bring everything up. Raises `StartFailed`, and leaves nothing behind then."""
@@ -196,6 +201,7 @@ class Cluster:
         self._write_pair("apiserver", self._authority.server(names, ("127.0.0.1", control_plane.KUBERNETES_SERVICE)))
         _write_secret(layout.key("service-accounts"), private_key_pem(PrivateKey()))
         _write_secret(layout.tokens, f'{self._token},{ADMIN},{ADMIN},"system:masters"\n'.encode())
+        layout.audit_policy.write_text(audit.policy())
         self._write_kubeconfig(layout.kubeconfig, ADMIN, kubeconfig.with_token(self._token))
         self.api = Api(layout.url, self._authority.certificate, self._token)
 

@@ -55,6 +55,16 @@ class Layout:
         """The server's static tokens."""
         return self.directory / "tokens.csv"
 
+    @property
+    def audit_log(self) -> Path:
+        """What service accounts asked of the API server, one event in a line."""
+        return self.directory / "audit.log"
+
+    @property
+    def audit_policy(self) -> Path:
+        """Which requests the audit log tells."""
+        return self.directory / "audit-policy.json"
+
     def log(self, name: str) -> Path:
         """The log of one component."""
         return self.directory / f"{name}.log"
@@ -76,8 +86,9 @@ def etcd(layout: Layout) -> tuple[str, ...]:
 
 
 def apiserver(layout: Layout, *, service_accounts: bool) -> tuple[str, ...]:
-    """The API server, with RBAC.
+    """The API server, with RBAC, an audit log, and the strictest rule for owner references.
 
+    Who refers to an owner that must wait for it needs the right to update the owner's finalizers, as on OpenShift.
     `service_accounts` says whether somebody makes each namespace's default ServiceAccount; without, Pods do not ask for one.
     """
     return (
@@ -89,6 +100,9 @@ def apiserver(layout: Layout, *, service_accounts: bool) -> tuple[str, ...]:
         f"--client-ca-file={layout.certificate('ca')}",
         f"--token-auth-file={layout.tokens}",
         "--authorization-mode=RBAC",
+        "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+        f"--audit-log-path={layout.audit_log}",
+        f"--audit-policy-file={layout.audit_policy}",
         f"--service-cluster-ip-range={SERVICE_NETWORK}",
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={layout.key('service-accounts')}",

@@ -1,7 +1,7 @@
 """Runs one command, and ends it when standard input closes.
 
 Whoever started the guard holds the other end of that pipe, so the command ends with its owner even when the owner is killed
-and cannot clean up. Started as a script of its own (`guard.py GRACE REMOVE COMMAND...`): it imports nothing of this project.
+and cannot clean up. SIGTERM is passed on, so that a test can ask the command itself to stop. Started as a script of its own (`guard.py GRACE REMOVE COMMAND...`): it imports nothing of this project.
 
 GRACE is the seconds between SIGTERM and SIGKILL; REMOVE is a directory that is deleted after an end that was asked for ("" for
 none). A command that ends by itself leaves the directory for a look at its logs.
@@ -21,6 +21,7 @@ def main(grace: float, remove: str, command: list[str]) -> int:
     """Run `command` until it ends or standard input closes; returns its exit code."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
+    signal.signal(signal.SIGTERM, lambda number, _: child.send_signal(number))
     asked = threading.Event()
 
     def end_with_owner() -> None:

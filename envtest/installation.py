@@ -1,0 +1,78 @@
+"""What `config/` installs, on a cluster: definitions, rights, and who the manager is there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from envtest.api import ApiError, wait_for
+from envtest.audit import Trail
+from envtest.cluster import Cluster
+
+CONFIG: Final = Path(__file__).parents[1] / "config"
+NAMESPACE: Final = "dynamo-system"
+NAME: Final = "dynamo-manager"
+"""Of the ServiceAccount, of its ClusterRole and of the binding between them."""
+
+ROLE: Final = CONFIG / "rbac/role.yaml"
+"""The generated file."""
+
+TIMEOUT: Final = 30.0
+"""Seconds for the definitions to be served, and to be gone again."""
+
+_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+
+
+class Installation:
+    """`kubectl apply --server-side -k config/default`, and what follows from it.
+
+    Attributes:
+        trail: what the manager's account asked of the server.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self.trail = Trail(cluster.audit_log, f"system:serviceaccount:{NAMESPACE}:{NAME}")
+
+    def apply(self) -> str:
+        """Install everything, or what is missing of it; returns what kubectl says when the definitions are served."""
+        said = self._cluster.kubectl("apply", "--server-side", "--force-conflicts", "-k", str(CONFIG / "default"))
+        for name in definitions():
+            self._cluster.kubectl("wait", "--for=condition=Established", f"crd/{name}", f"--timeout={TIMEOUT:.0f}s")
+        wait_for("graphs to be served", self._served, timeout=TIMEOUT)
+        return said
+
+    def _served(self) -> bool:
+        try:
+            return bool(self._cluster.api.get("/apis/nvidia.com/v1beta1/dynamographdeployments"))
+        except ApiError as error:
+            if error.code not in (404, 429):  # unknown yet, or its storage is still being made
+                raise
+            return False
+
+    def kubeconfig(self) -> Path:
+        """A kubeconfig of the manager's account, good for an hour."""
+        return self._cluster.service_account(NAMESPACE, NAME)
+
+    def remove_definitions(self) -> None:
+        """Delete the definitions, and all objects of them; returns when they are gone."""
+        self._cluster.kubectl("delete", "crd", *definitions(), "--ignore-not-found", f"--timeout={TIMEOUT:.0f}s")
+
+    def rules(self) -> list[dict[str, Any]]:
+        """The rules of the account's role in the cluster."""
+        rules: list[dict[str, Any]] = self._cluster.api.get(f"{_ROLES}/{NAME}")["rules"]
+        return rules
+
+    def set_rules(self, rules: list[dict[str, Any]]) -> None:
+        """Replace the rules of the account's role in the cluster."""
+        self._cluster.api.merge(f"{_ROLES}/{NAME}", {"rules": rules})
+
+
+def definitions() -> list[str]:
+    """The names of the definitions that `config/crd` holds."""
+    return sorted(
+        yaml.safe_load(file.read_text())["metadata"]["name"] for file in (CONFIG / "crd").glob("nvidia.com_*")
+    )

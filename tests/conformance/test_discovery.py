@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.kinds import GROUP
-from tests.conformance.world import Refused, World
+from tests.conformance.world import World, refused
 
 VERBS = {"create", "delete", "get", "list", "patch", "update", "watch"}
 
@@ -59,7 +59,7 @@ def test_built_in_resources_are_discovered(
 
 def test_an_unknown_group_is_not_found(world: World) -> None:
     found = world.discover("nothing.dynamo.dev", "v1")
-    assert found == Refused(404, "NotFound", "404 page not found")
+    assert found == refused(404, "NotFound", "404 page not found")
 
 
 def test_an_unknown_version_is_not_found(world: World) -> None:

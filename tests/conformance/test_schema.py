@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.kinds import SHAPE, WIDGET, body, stored
+from tests.conformance.kinds import SHAPE, body, stored
 from tests.conformance.world import World, invalid, refused
 
 DEFAULTS = {"default": "d", "nullableDefault": "d", "section": {"a": 5}}
@@ -158,15 +158,6 @@ def test_an_update_is_held_to_the_rules(world: World) -> None:
     found = world.update(SHAPE, "a", {**before, "spec": {"count": 3}})
     assert found == invalid(SHAPE, "a", bad("count", "3", "be a multiple of 2"))
     assert world.get(SHAPE, "a").raw == before
-
-
-def test_what_was_there_before_a_rule_may_stay(world: World) -> None:
-    world.create(WIDGET, body(WIDGET, "a", spec={}))
-    assert world.merge(WIDGET, "a", {"spec": {"size": -1}}) == invalid(
-        WIDGET, "a",
-        ("spec.size", "Invalid", "Invalid value: -1: spec.size in body should be greater than or equal to 0"),
-        (".spec.size", "Invalid", "Invalid value: -1: should be a non-negative integer"),
-    )  # fmt: skip
 
 
 def test_embedded_metadata_is_read(world: World) -> None:

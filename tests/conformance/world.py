@@ -11,9 +11,9 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from dynamo_ctrl.engine.errors import EngineError
 from dynamo_ctrl.engine.port import Engine, ListOptions, Preconditions, Propagation, WatchEvent, WatchOptions
@@ -22,7 +22,6 @@ from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.patch import Patch
 
-T = TypeVar("T")
 Tree = dict[str, Any]
 
 VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink")
@@ -36,62 +35,117 @@ WATCH_LIMIT = 20.0
 """Seconds after which a watch that should have delivered fails the test."""
 
 
-@dataclass(frozen=True)
-class Refused:
-    """An error answer."""
+Event = tuple[str, Tree]
+Events = list[Event]
+Names = list[str]
+Pages = list[Names]
 
-    code: int
-    reason: str
-    message: str
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outcome:
+    """What came of a request: an error, or an object as it is observed and as it came."""
+
+    code: int = 200
+    reason: str = ""
+    message: str = ""
     details: Tree = field(default_factory=dict)
+    content: Tree = field(default_factory=dict)
+    origin: Tree = field(default_factory=dict)
+
+    def __eq__(self, other: object) -> bool:
+        """Refusals are equal whatever was asked for."""
+        if not isinstance(other, Outcome):
+            return NotImplemented
+        if self.refused or other.refused:
+            return self.refusal == other.refusal
+        return vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def refusal(self) -> tuple[int, str, str, Tree]:
+        """Code, reason, message and details."""
+        return self.code, self.reason, self.message, self.details
+
+    @property
+    def refused(self) -> bool:
+        """Whether it is an error."""
+        return self.code >= 400
 
     @property
     def object(self) -> Tree:
-        """There is none."""
-        raise AssertionError(f"refused: {self}")
+        """The object as it is observed."""
+        assert not self.refused, self
+        return self.content
 
     @property
     def raw(self) -> Tree:
-        """There is none."""
-        raise AssertionError(f"refused: {self}")
+        """The object as it came."""
+        assert not self.refused, self
+        return self.origin
 
-
-@dataclass(frozen=True)
-class Answer:
-    """A success: the object as it is observed, and as it came."""
-
-    object: Tree
-    raw: Tree
+    @property
+    def metadata(self) -> Tree:
+        """The metadata as it came."""
+        metadata: Tree = self.raw["metadata"]
+        return metadata
 
     @property
     def version(self) -> str:
-        """Its resourceVersion."""
-        version: str = self.raw["metadata"]["resourceVersion"]
+        """The resourceVersion."""
+        version: str = self.metadata["resourceVersion"]
         return version
 
     @property
     def uid(self) -> str:
-        """Its uid."""
-        uid: str = self.raw["metadata"]["uid"]
+        """The uid."""
+        uid: str = self.metadata["uid"]
         return uid
 
 
-@dataclass(frozen=True)
-class Listed:
-    """One page."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Listed(Outcome):
+    """What came of a list: one page."""
 
-    objects: list[Tree]
-    version: str
-    token: str
-    remaining: int | None
+    objects: list[Tree] = field(default_factory=list)
+    list_version: str = ""
+    token: str = ""
+    remaining: int | None = None
 
     @property
-    def names(self) -> list[str]:
+    def version(self) -> str:
+        """The resourceVersion of the list."""
+        assert not self.refused, self
+        return self.list_version
+
+    @property
+    def names(self) -> Names:
         """The names of its objects."""
+        assert not self.refused, self
         return [each["metadata"]["name"] for each in self.objects]
 
 
-Event = tuple[str, Tree]
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Watched(Outcome):
+    """What came of a watch."""
+
+    found: Events = field(default_factory=list)
+
+    @property
+    def events(self) -> Events:
+        """The events, in their order."""
+        assert not self.refused, self
+        return self.found
+
+    @property
+    def types(self) -> Names:
+        """The types of the events."""
+        return [type_ for type_, _ in self.events]
+
+    @property
+    def names(self) -> list[tuple[str, str]]:
+        """Type and name of each event."""
+        return [(type_, each["metadata"].get("name", "")) for type_, each in self.events]
 
 
 class World:
@@ -121,32 +175,30 @@ class World:
         """The key of an object in this world."""
         return Key(self.namespace if kind.namespaced else "", name)
 
-    def get(self, kind: Kind[Any], name: str, *, subresource: str = "") -> Answer | Refused:
+    def get(self, kind: Kind[Any], name: str, *, subresource: str = "") -> Outcome:
         """Read an object."""
         return self._answer(self.engine.get(kind, self.key(kind, name), subresource=subresource))
 
-    def create(self, kind: Kind[Any], content: Tree | bytes) -> Answer | Refused:
+    def create(self, kind: Kind[Any], content: Tree | bytes) -> Outcome:
         """Create an object."""
         return self._answer(self.engine.create(kind, self.namespace if kind.namespaced else "", _bytes(content)))
 
-    def update(self, kind: Kind[Any], name: str, content: Tree | bytes, *, subresource: str = "") -> Answer | Refused:
+    def update(self, kind: Kind[Any], name: str, content: Tree | bytes, *, subresource: str = "") -> Outcome:
         """Replace an object or a subresource."""
         return self._answer(self.engine.update(kind, self.key(kind, name), _bytes(content), subresource=subresource))
 
-    def merge(
-        self, kind: Kind[Any], name: str, content: Mapping[str, Any], *, subresource: str = ""
-    ) -> Answer | Refused:
+    def merge(self, kind: Kind[Any], name: str, content: Mapping[str, Any], *, subresource: str = "") -> Outcome:
         """Merge-patch an object or a subresource."""
         return self.patch(kind, name, Patch.merge(content), subresource=subresource)
 
-    def patch(self, kind: Kind[Any], name: str, patch: Patch, *, subresource: str = "") -> Answer | Refused:
+    def patch(self, kind: Kind[Any], name: str, patch: Patch, *, subresource: str = "") -> Outcome:
         """Patch an object or a subresource."""
         return self._answer(self.engine.patch(kind, self.key(kind, name), patch, subresource=subresource))
 
     def delete(
         self, kind: Kind[Any], name: str, *, propagation: Propagation = "Background", uid: str = "", version: str = "",
         grace: int | None = None,
-    ) -> Answer | Refused:  # fmt: skip
+    ) -> Outcome:  # fmt: skip
         """Delete an object."""
         wanted = Preconditions(uid=uid, resource_version=version)
         return self._answer(
@@ -155,23 +207,27 @@ class World:
             )
         )
 
-    def list(self, kind: Kind[Any], **options: Any) -> Listed | Refused:
+    def list(self, kind: Kind[Any], **options: Any) -> Listed:
         """List the objects of this world (or as `namespace` says)."""
         try:
             wanted = ListOptions(**{"namespace": self.namespace if kind.namespaced else "", **options})
             page = self._run(self.engine.list(kind, wanted))
         except EngineError as error:
-            return self.refusal(error)
+            return Listed(**self._refusal(error))
         envelope = {"apiVersion": kind.api_version, "kind": kind.kind}
         objects = [self.observe({**envelope, **json.loads(raw)}) for raw in page.items]
-        return Listed(objects, page.resource_version, page.continue_token, page.remaining)
+        return Listed(
+            objects=objects,
+            list_version=page.resource_version,
+            token=page.continue_token,
+            remaining=page.remaining,
+        )
 
-    def pages(self, kind: Kind[Any], limit: int, **options: Any) -> list[list[str]]:
+    def pages(self, kind: Kind[Any], limit: int, **options: Any) -> Pages:
         """The names on every page of a list."""
         pages, token = [], ""
         while True:
             page = self.list(kind, limit=limit, continue_token=token, **options)
-            assert isinstance(page, Listed), page
             pages.append(page.names)
             token = page.token
             if not token:
@@ -179,11 +235,9 @@ class World:
 
     def version(self, kind: Kind[Any]) -> str:
         """The resourceVersion of a fresh list."""
-        page = self.list(kind)
-        assert isinstance(page, Listed), page
-        return page.version
+        return self.list(kind).version
 
-    def watch(self, kind: Kind[Any], count: int | None = None, **options: Any) -> list[Event] | Refused:
+    def watch(self, kind: Kind[Any], count: int | None = None, **options: Any) -> Watched:
         """The events of a watch: the first `count`, or all until the server ends it (`timeout`, one second)."""
         wanted = WatchOptions(
             **{
@@ -194,8 +248,8 @@ class World:
             }
         )
 
-        async def collect() -> list[WatchEvent]:
-            found: list[WatchEvent] = []
+        async def collect() -> Sequence[WatchEvent]:
+            found = []
             async with asyncio.timeout(WATCH_LIMIT), self.engine.watch(kind, wanted) as events:
                 async for event in events:
                     found.append(event)
@@ -204,16 +258,16 @@ class World:
             return found
 
         try:
-            found: list[WatchEvent] = self._run(collect())
+            found: Sequence[WatchEvent] = self._run(collect())
         except EngineError as error:
-            return self.refusal(error)
-        return [(event.type, self.observe(json.loads(event.object))) for event in found]
+            return Watched(**self._refusal(error))
+        return Watched(found=[(event.type, self.observe(json.loads(event.object))) for event in found])
 
-    def during(self, kind: Kind[Any], act: Callable[[], Awaitable[object]], count: int, **options: Any) -> list[Event]:
+    def during(self, kind: Kind[Any], act: Callable[[], Awaitable[object]], count: int, **options: Any) -> Watched:
         """The first `count` events of a watch that is open while `act` happens."""
         wanted = WatchOptions(**{"namespace": self.namespace, "timeout": WATCH_LIMIT, "bookmarks": False, **options})
 
-        async def collect() -> list[WatchEvent]:
+        async def collect() -> Sequence[WatchEvent]:
             async with asyncio.timeout(WATCH_LIMIT), self.engine.watch(kind, wanted) as events:
                 stream: AsyncIterator[WatchEvent] = aiter(events)
                 waiting = asyncio.ensure_future(anext(stream))
@@ -224,17 +278,17 @@ class World:
                     found.append(await anext(stream))
                 return found
 
-        found: list[WatchEvent] = self._run(collect())
-        return [(event.type, self.observe(json.loads(event.object))) for event in found]
+        seen: Sequence[WatchEvent] = self._run(collect())
+        return Watched(found=[(event.type, self.observe(json.loads(event.object))) for event in seen])
 
     def discover(self, group: str, version: str) -> Any:
         """The resources of a group version."""
         try:
             return self._run(self.engine.discover(group, version))
         except EngineError as error:
-            return self.refusal(error)
+            return Outcome(**self._refusal(error))
 
-    def eventually(self, observe: Callable[[], T], expected: T) -> None:
+    def eventually(self, observe: Callable[[], object], expected: object) -> None:
         """Wait until an observation is as expected: what a controller does, it does in its own time."""
         deadline = time.monotonic() + PATIENCE
         while True:
@@ -244,10 +298,19 @@ class World:
             time.sleep(0.05)
         assert found == expected
 
+    def accepted(self, act: Callable[[], Outcome]) -> Outcome:
+        """The first success of a write that a server may refuse at first (a new namespace gets its ServiceAccount late)."""
+        deadline = time.monotonic() + PATIENCE
+        found = act()
+        while found.refused and time.monotonic() < deadline:
+            time.sleep(0.05)
+            found = act()
+        assert not found.refused, found
+        return found
+
     def gone(self, kind: Kind[Any], name: str) -> bool:
         """Whether an object does not exist."""
-        found = self.get(kind, name)
-        return isinstance(found, Refused) and found.code == 404
+        return self.get(kind, name).code == 404
 
     def observe(self, tree: Tree) -> Tree:
         """An object without what is volatile."""
@@ -264,8 +327,7 @@ class World:
         told: Tree = self._tell(tree)
         return told
 
-    def refusal(self, error: EngineError) -> Refused:
-        """An error without what is volatile."""
+    def _refusal(self, error: EngineError) -> dict[str, Any]:
         details = json.loads(json.dumps(error.details))
         message = error.message
         causes = details.get("causes")
@@ -273,7 +335,12 @@ class World:
             details["causes"] = sorted(causes, key=lambda cause: (cause.get("field", ""), cause.get("message", "")))
             if len(causes) > 1:
                 message = f"{message.partition(' is invalid: ')[0]} is invalid"
-        return Refused(error.code, error.reason, self._tell(message), self._tell(details))
+        return {
+            "code": error.code,
+            "reason": error.reason,
+            "message": self._tell(message),
+            "details": self._tell(details),
+        }
 
     def _note(self, metadata: Mapping[str, Any]) -> None:
         if metadata.get("uid"):
@@ -281,13 +348,13 @@ class World:
         if metadata.get("resourceVersion"):
             self._versions.add(metadata["resourceVersion"])
 
-    def _answer(self, call: Awaitable[bytes]) -> Answer | Refused:
+    def _answer(self, call: Awaitable[bytes]) -> Outcome:
         try:
             raw: bytes = self._run(call)
         except EngineError as error:
-            return self.refusal(error)
+            return Outcome(**self._refusal(error))
         tree = json.loads(raw)
-        return Answer(self.observe(tree), tree)
+        return Outcome(content=self.observe(tree), origin=tree)
 
     def _tell(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -307,12 +374,12 @@ def _bytes(content: Tree | bytes) -> bytes:
     return content if isinstance(content, bytes) else json.dumps(content).encode()
 
 
-def refused(code: int, reason: str, message: str, **details: Any) -> Refused:
+def refused(code: int, reason: str, message: str, **details: Any) -> Outcome:
     """What a refusal should look like."""
-    return Refused(code, reason, message, details)
+    return Outcome(code=code, reason=reason, message=message, details=details)
 
 
-def invalid(kind: Kind[Any], name: str, *causes: tuple[str, str, str]) -> Refused:
+def invalid(kind: Kind[Any], name: str, *causes: tuple[str, str, str]) -> Outcome:
     """What a 422 with those causes (field, reason without `FieldValue`, message) should look like."""
     typed = f"{kind.kind}.{kind.group}" if kind.group else kind.kind
     told = [{"reason": f"FieldValue{reason}", "message": message, "field": path} for path, reason, message in causes]
@@ -322,7 +389,7 @@ def invalid(kind: Kind[Any], name: str, *causes: tuple[str, str, str]) -> Refuse
         message += f": {causes[0][0]}: {causes[0][2]}"
     details = {"name": name} if name else {}
     details |= {"group": kind.group} if kind.group else {}
-    return Refused(422, "Invalid", message, {**details, "kind": kind.kind, "causes": told})
+    return refused(422, "Invalid", message, **details, kind=kind.kind, causes=told)
 
 
 def about(kind: Kind[Any], name: str) -> dict[str, str]:
@@ -330,9 +397,9 @@ def about(kind: Kind[Any], name: str) -> dict[str, str]:
     return {"name": name, **({"group": kind.group} if kind.group else {}), "kind": kind.plural}
 
 
-def not_found(kind: Kind[Any], name: str) -> Refused:
+def not_found(kind: Kind[Any], name: str) -> Outcome:
     """What a 404 for an object should look like."""
-    return Refused(404, "NotFound", f'{kind} "{name}" not found', about(kind, name))
+    return refused(404, "NotFound", f'{kind} "{name}" not found', **about(kind, name))
 
 
 def namespace_body(name: str) -> Tree:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import random as random_
 import uuid
+from dataclasses import replace
 from typing import Final
 
 import msgspec
@@ -25,7 +26,8 @@ from dynamo_ctrl.engine.memory.builtins import builtins, registered
 from dynamo_ctrl.engine.memory.catalogue import Catalogue
 from dynamo_ctrl.engine.memory.crds import Definitions
 from dynamo_ctrl.engine.memory.garbage import Collector
-from dynamo_ctrl.engine.memory.history import Feed, Revision
+from dynamo_ctrl.engine.memory.history import Feed, Revision, spoken
+from dynamo_ctrl.engine.memory.metadata import metadata_errors, update_errors
 from dynamo_ctrl.engine.memory.namespaces import ALWAYS, Namespaces, check_deletable, check_namespace
 from dynamo_ctrl.engine.memory.requests import parse_filter
 from dynamo_ctrl.engine.memory.served import Served, Tree
@@ -104,7 +106,10 @@ class Core:
         """One page of objects."""
         table = self._catalogue.find(kind)
         wanted = parse_filter(table.served, options.namespace, options.label_selector, options.field_selector)
-        return paging.list_page(table, wanted, options, self.version)
+        page = paging.list_page(table, wanted, options, self.version)
+        if kind.version == table.served.storage_version:
+            return page
+        return replace(page, items=[spoken(raw, kind.api_version) for raw in page.items])
 
     def watch(self, kind: AnyKind, options: WatchOptions) -> Feed:
         """A feed of events, to be pulled; close it when it is no longer wanted."""
@@ -117,7 +122,9 @@ class Core:
         table = self._catalogue.find(kind)
         _check_subresource(table.served, key, subresource)
         revision = self._find(table, key)
-        return self._answer(table.served, revision, subresource)
+        if subresource == "scale":
+            return _scale(table.served, revision)
+        return _spoken(kind, table.served, revision.raw)
 
     def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
         """Create an object."""
@@ -135,7 +142,7 @@ class Core:
             tree.pop("status", None)
         strategy.admit(tree)
         strategy.create(tree)
-        errors = lifecycle.metadata_errors(metadata, served) + strategy.validate(tree, None)
+        errors = metadata_errors(metadata, served) + strategy.validate(tree, None)
         if errors:
             raise failure.invalid(served, metadata.get("name", ""), errors)
         if table.closing:
@@ -146,7 +153,7 @@ class Core:
             raise failure.taken(served, metadata["name"], generated=generated, terminating=terminating)
         revision = self._store.write(table, tree, None)
         self._store.settle()
-        return revision.raw
+        return _spoken(kind, served, revision.raw)
 
     def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Replace an object, its status or its scale."""
@@ -156,7 +163,7 @@ class Core:
         if subresource == "scale":
             sent = requests.read_scale(body)
             requests.check_name_of(sent["metadata"], key, served)
-            return self._write_scale(table, self._find(table, key), kind.version, sent)
+            return self._write_scale(kind, table, self._find(table, key), sent)
         sent = requests.read(served, kind.version, body)
         requests.check_name_of(sent["metadata"], key, served)
         old = self._find(table, key)
@@ -164,7 +171,8 @@ class Core:
         if uid and uid != old.metadata.uid:
             raise failure.other_uid(served, old.path, key.name, uid, old.metadata.uid)
         self._check_version(served, old, version)
-        return self._replace(table, old, sent, kind.version, status=subresource == "status")
+        raw = self._replace(table, old, sent, kind.version, status=subresource == "status")
+        return _spoken(kind, served, raw)
 
     def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
         """Patch an object, its status or its scale."""
@@ -174,15 +182,16 @@ class Core:
         old = self._find(table, key)
         before = old.tree()
         if subresource == "scale" and served.scale is not None:
-            scale = patching.scale_of(before, served.scale, served)
+            scale = patching.scale_of(before, served.scale)
             sent = requests.check_scale(patching.patched(scale, patch))
             requests.check_name_of(sent["metadata"], key, served)
-            return self._write_scale(table, old, kind.version, sent)
+            return self._write_scale(kind, table, old, sent)
         before["apiVersion"] = served.spoken(kind.version)
         sent = requests.check(served, kind.version, patching.patched(before, patch))
         requests.check_name_of(sent["metadata"], key, served)
         self._check_version(served, old, sent["metadata"].get("resourceVersion", ""))
-        return self._replace(table, old, sent, kind.version, status=subresource == "status")
+        raw = self._replace(table, old, sent, kind.version, status=subresource == "status")
+        return _spoken(kind, served, raw)
 
     def delete(
         self,
@@ -202,9 +211,9 @@ class Core:
         left = self._store.delete(table, revision, propagation, grace_seconds)
         self._store.settle()
         if left is not None:
-            return left.raw
+            return _spoken(kind, served, left.raw)
         if served.returns_deleted:
-            return revision.raw
+            return _spoken(kind, served, revision.raw)
         return requests.success(served, key.name, revision.metadata.uid)
 
     def _find(self, table: Table, key: Key) -> Revision:
@@ -212,11 +221,6 @@ class Core:
         if revision is None:
             raise failure.not_found(table.served, key.name)
         return revision
-
-    def _answer(self, served: Served, revision: Revision, subresource: str) -> bytes:
-        if subresource == "scale" and served.scale is not None:
-            return msgspec.json.encode(patching.scale_of(revision.tree(), served.scale, served))
-        return revision.raw
 
     def _name(self, table: Table, metadata: Tree, namespace: str) -> bool:
         if metadata.get("name") or not metadata.get("generateName"):
@@ -241,16 +245,15 @@ class Core:
         if int(asked) != old.version:
             raise failure.modified(served, old.key.name)
 
-    def _write_scale(self, table: Table, old: Revision, version: str, sent: Tree) -> bytes:
+    def _write_scale(self, kind: AnyKind, table: Table, old: Revision, sent: Tree) -> bytes:
         served = table.served
         asked = sent["metadata"].get("resourceVersion", "")
         if asked:
             self._check_version(served, old, asked)
-        if served.scale is None:
-            raise failure.no_such_resource()
-        tree = patching.with_replicas(old.tree(), served.scale, sent.get("spec", {}).get("replicas", 0))
-        self._replace(table, old, tree, version, status=False)
-        return self._answer(served, self._find(table, old.key), "scale")
+        if served.scale is not None:
+            tree = patching.with_replicas(old.tree(), served.scale, sent.get("spec", {}).get("replicas", 0))
+            self._replace(table, old, tree, kind.version, status=False)
+        return _scale(served, self._find(table, old.key))
 
     def _replace(self, table: Table, old: Revision, sent: Tree, version: str, *, status: bool) -> bytes:
         served, strategy = table.served, table.served.versions[version]
@@ -270,9 +273,9 @@ class Core:
             metadata["generation"] = before["metadata"].get("generation", 0) + 1
         metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
         tree["apiVersion"], tree["kind"] = served.api_version, served.kind
-        if tree == before:
+        if tree == before and _encoded(tree) == _encoded(before):
             return old.raw
-        errors = lifecycle.update_errors(metadata, before["metadata"]) + lifecycle.metadata_errors(metadata, served)
+        errors = update_errors(metadata, before["metadata"]) + metadata_errors(metadata, served)
         validate = strategy.validate_status if status else None
         errors += validate(tree, before) if validate else strategy.validate(tree, before)
         if errors:
@@ -284,6 +287,21 @@ class Core:
         revision = self._store.write(table, tree, old)
         self._store.settle()
         return revision.raw
+
+
+def _spoken(kind: AnyKind, served: Served, raw: bytes) -> bytes:
+    return raw if kind.version == served.storage_version else spoken(raw, kind.api_version)
+
+
+def _scale(served: Served, revision: Revision) -> bytes:
+    if served.scale is None:
+        raise failure.no_such_resource()
+    return msgspec.json.encode(patching.scale_of(revision.tree(), served.scale))
+
+
+def _encoded(tree: Tree) -> bytes:
+    """Tells apart what Python holds for equal: `1` and `true`."""
+    return msgspec.json.encode(tree, order="deterministic")
 
 
 def _check_subresource(served: Served, key: Key, subresource: str) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from dynamo_ctrl.engine.memory import lifecycle
+from dynamo_ctrl.engine.memory import failure, lifecycle
 from dynamo_ctrl.engine.memory.crd_rules import definition_errors
 from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value
 from dynamo_ctrl.engine.memory.history import Revision
@@ -73,11 +73,18 @@ def _set_condition(tree: Tree, type_: str, status: str, reason: str, message: st
 def _strategy(version: Mapping[str, Any], scale: ScalePaths | None) -> Strategy:
     schema = Schema(version["schema"]["openAPIV3Schema"], root=True)
 
+    def admit(tree: Tree) -> None:
+        fault = schema.unreadable(tree)
+        if fault is not None:
+            kind, spoken = tree["kind"], version["name"]
+            raise failure.bad_request(f'{kind} in version "{spoken}" cannot be handled as a {kind}: {fault}')
+        schema.shape(tree)
+
     def validate(new: Tree, old: Tree | None) -> list[FieldError]:
         errors = list(schema.errors(new, "", old=old) if old else schema.errors(new, ""))
         return errors + _scale_errors(new, scale)
 
-    return Strategy(admit=schema.shape, validate=validate, validate_status=_status_validation(schema, scale))
+    return Strategy(admit=admit, validate=validate, validate_status=_status_validation(schema, scale))
 
 
 def _status_validation(schema: Schema, scale: ScalePaths | None) -> Any:

@@ -54,12 +54,19 @@ class Revision:
         return _PLAIN.decode(self.raw)
 
     def at(self, version: int) -> bytes:
-        """The object's text under another resourceVersion, as events about its end carry it."""
+        """Its text under another resourceVersion, as events about its end carry it."""
         top = _OBJECT.decode(self.raw)
         metadata = _OBJECT.decode(top["metadata"])
         metadata["resourceVersion"] = msgspec.Raw(b'"%d"' % version)
         top["metadata"] = msgspec.Raw(msgspec.json.encode(metadata))
         return msgspec.json.encode(top)
+
+
+def spoken(raw: bytes, api_version: str) -> bytes:
+    """An object's text under another apiVersion: what conversion `None` makes of it."""
+    top = _OBJECT.decode(raw)
+    top["apiVersion"] = msgspec.Raw(msgspec.json.encode(api_version))
+    return msgspec.json.encode(top)
 
 
 class Change(NamedTuple):
@@ -213,6 +220,7 @@ class Feed:
         clock: what time-outs and bookmarks are measured with.
         timeout: seconds until the watch ends; 0 for never.
         bookmark: makes a bookmark; `None` when none are wanted.
+        speak: puts an object into the version that the client speaks; `None` for the stored one.
         first: events that come before everything else.
         over: whether nothing comes after `first`.
 
@@ -231,6 +239,7 @@ class Feed:
         clock: Clock,
         timeout: float,
         bookmark: Callable[[], WatchEvent] | None,
+        speak: Callable[[bytes], bytes] | None = None,
         first: Sequence[WatchEvent] = (),
         over: bool = False,
     ) -> None:
@@ -242,6 +251,7 @@ class Feed:
         self._clock = clock
         self._first = list(first)
         self._bookmark = bookmark
+        self._speak = speak
         opened = clock.monotonic()
         self._end = opened + timeout if timeout > 0 else None
         self._next_bookmark = self._bookmark_after(opened) if bookmark else None
@@ -265,7 +275,7 @@ class Feed:
         for each in changes:
             event = self._filter.event(each) if each.version > self._after else None
             if event is not None:
-                events.append(event)
+                events.append(event if self._speak is None else WatchEvent(event.type, self._speak(event.object)))
         now = self._clock.monotonic()
         if self._bookmark is not None and self._next_bookmark is not None and now >= self._next_bookmark:
             events.append(self._bookmark())

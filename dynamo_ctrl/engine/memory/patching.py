@@ -96,7 +96,7 @@ def without_status(new: Tree, old: Tree) -> None:
         new.pop("status", None)
 
 
-def scale_of(tree: Tree, paths: ScalePaths, served: Served) -> Tree:
+def scale_of(tree: Tree, paths: ScalePaths) -> Tree:
     """The `autoscaling/v1` Scale of an object."""
     metadata = {
         field: tree["metadata"][field]

@@ -7,8 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
-from dynamo_ctrl.engine.memory import failure, lifecycle
+from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.memory.history import Filter
+from dynamo_ctrl.engine.memory.metadata import read_metadata
 from dynamo_ctrl.engine.memory.served import Served, Tree
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.selector import FieldSelector, InvalidSelector, LabelSelector
@@ -47,7 +48,7 @@ def check(served: Served, version: str, tree: Tree) -> Tree:
             f'{kind} in version "{api_version}" cannot be handled as a {served.kind}: no kind "{kind}" is registered for '
             f'version "{api_version}"'
         )
-    metadata = lifecycle.read_metadata(tree, served)
+    metadata = read_metadata(tree, served, version)
     rest = tree.items()
     if served.sections:
         rest = {name: value for name, value in tree.items() if name in served.sections and value is not None}.items()

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dynamo_ctrl.engine.memory import lifecycle, rules
+from dynamo_ctrl.engine.memory import metadata, rules
 from dynamo_ctrl.engine.memory.failure import FieldError, duplicate, required, wrong_type
 from dynamo_ctrl.engine.memory.served import Tree
 
@@ -63,7 +63,7 @@ class Schema:
     """
 
     __slots__ = (
-        "_additional", "_constraints", "_defaults", "_embedded", "_envelope", "_items", "_list_keys", "_list_type", "_open",
+        "_additional", "_constraints", "_defaults", "_embedded", "_embeds", "_envelope", "_items", "_list_keys", "_list_type", "_open",
         "_properties", "_required", "_types", "default", "nullable",
     )  # fmt: skip
 
@@ -86,10 +86,33 @@ class Schema:
         self._list_type = source.get("x-kubernetes-list-type", "")
         self._list_keys = tuple(source.get("x-kubernetes-list-map-keys") or ())
         self._constraints = rules.constraints(source, Schema)
+        inner = (*self._properties.values(), self._additional, self._items)
+        self._embeds: bool = self._embedded or any(each._embeds for each in inner if each is not None)  # noqa: SLF001
 
     def property(self, name: str) -> Schema | None:
         """The schema of one property, if it has one."""
         return self._properties.get(name)
+
+    def unreadable(self, value: Any, path: str = "") -> str | None:
+        """Why the metadata of an embedded resource in `value` cannot be read; `None` when it can."""
+        if not self._embeds:
+            return None
+        if isinstance(value, dict):
+            if self._embedded and value.get("metadata") is not None:
+                fault = metadata.type_fault(value["metadata"])
+                if fault is not None:
+                    text = msgspec.json.encode(value["metadata"]).decode()
+                    return f"{_join(path, 'metadata')}: Invalid value: {text}: {fault}"
+            children = [(_join(path, name), self._known(name), each) for name, each in value.items()]
+        elif isinstance(value, list):
+            children = [(f"{path}[{index}]", self._items, each) for index, each in enumerate(value)]
+        else:
+            return None
+        faults = (known.unreadable(each, where) for where, known, each in children if known is not None)
+        return next((fault for fault in faults if fault is not None), None)
+
+    def _known(self, name: str) -> Schema | None:
+        return self._properties.get(name, self._additional)
 
     def shape(self, value: Any) -> None:
         """Prune and default `value` in place."""
@@ -101,7 +124,7 @@ class Schema:
 
     def _shape_object(self, value: Tree) -> None:
         for name in tuple(value):
-            known = self._properties.get(name, self._additional)
+            known = self._known(name)
             if self._envelope and name in _ENVELOPE:
                 continue
             if known is None:
@@ -116,7 +139,7 @@ class Schema:
                 value[name] = msgspec.json.decode(known.default)
                 known.shape(value[name])
         if self._embedded and isinstance(value.get("metadata"), dict):
-            value["metadata"] = lifecycle.known_metadata(value["metadata"])
+            value["metadata"] = metadata.known_metadata(value["metadata"])
 
     def errors(self, value: Any, path: str, *, body: str = "", old: Any = _ABSENT) -> Iterator[FieldError]:
         """The rules that `value` breaks.
@@ -151,7 +174,7 @@ class Schema:
         for name, each in value.items():
             if self._envelope and name in _ENVELOPE and name not in self._properties:
                 continue
-            known = self._properties.get(name, self._additional)
+            known = self._known(name)
             if known is not None:
                 yield from known.errors(each, _join(path, name), body=body, old=before.get(name, _ABSENT))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.errors import EngineError, Expired
 from dynamo_ctrl.engine.memory import failure
-from dynamo_ctrl.engine.memory.history import Feed, Filter
+from dynamo_ctrl.engine.memory.history import Feed, Filter, spoken
 from dynamo_ctrl.engine.memory.served import Served
 from dynamo_ctrl.engine.memory.store import Store
 from dynamo_ctrl.engine.memory.table import Table
@@ -51,6 +53,7 @@ def open_feed(
     end of the watch, as on the wire of a real server.
     """
     start = parse_start(options)
+    speak = None if api_version == table.served.api_version else partial(spoken, api_version=api_version)
     first: list[WatchEvent] = []
     position, over = table.log.end, False
     replay = options.send_initial or not start
@@ -58,7 +61,8 @@ def open_feed(
         first.append(error_event(failure.version_too_large(start, store.version)))
         over = True
     elif replay:
-        first += [WatchEvent("ADDED", revision.raw) for revision in table if wanted.matches(revision)]
+        there = (revision.raw for revision in table if wanted.matches(revision))
+        first += [WatchEvent("ADDED", speak(raw) if speak else raw) for raw in there]
         if options.bookmarks:
             first.append(bookmark(table.served, api_version, store.version, initial=True))
     else:
@@ -75,6 +79,7 @@ def open_feed(
         clock=clock,
         timeout=options.timeout,
         bookmark=(lambda: bookmark(table.served, api_version, store.version)) if options.bookmarks else None,
+        speak=speak,
         first=first,
         over=over,
     )

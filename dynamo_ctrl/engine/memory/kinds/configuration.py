@@ -77,7 +77,8 @@ def _role_binding(tree: Tree) -> None:
 
 def _binding_errors(new: Tree, old: Tree | None) -> list[FieldError]:
     if old is not None and new["roleRef"] != old["roleRef"]:
-        return [invalid_value("roleRef", new["roleRef"], "cannot change roleRef")]
+        reference = {name: new["roleRef"].get(name, "") for name in ("apiGroup", "kind", "name")}
+        return [invalid_value("roleRef", reference, "cannot change roleRef")]
     return []
 
 

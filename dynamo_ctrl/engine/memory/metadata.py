@@ -1,0 +1,158 @@
+"""The metadata that clients send: read, and checked against the rules that hold for every object."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from dynamo_ctrl.engine.memory import failure, names
+from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value, required
+from dynamo_ctrl.engine.memory.lifecycle import FOREGROUND, ORPHAN
+from dynamo_ctrl.engine.memory.served import Served, Tree
+
+_STANDARD_FINALIZERS: Final = frozenset({FOREGROUND, ORPHAN, "kubernetes"})
+_KNOWN: Final = (
+    "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
+    "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
+)  # fmt: skip
+_STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
+_MAPS: Final = ("labels", "annotations")
+_LISTS: Final = ("ownerReferences", "finalizers")
+_OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
+
+
+def read_metadata(tree: Tree, served: Served, version: str) -> Tree:
+    """The object's metadata with only the fields that metadata has, put in place of what was sent.
+
+    Raises:
+        BadRequest: a field of another JSON type.
+    """
+    sent = tree.get("metadata")
+    if sent is None:
+        sent = {}
+    fault = type_fault(sent)
+    if fault is not None:
+        raise failure.bad_request(f'{served.kind} in version "{version}" cannot be handled as a {served.kind}: {fault}')
+    metadata = known_metadata(sent)
+    if "ownerReferences" in metadata:
+        metadata["ownerReferences"] = [
+            {field: owner[field] for field in _OWNER_FIELDS if owner.get(field) is not None}
+            for owner in metadata["ownerReferences"]
+        ]
+    tree["metadata"] = metadata
+    return metadata
+
+
+def known_metadata(sent: Tree) -> Tree:
+    """What metadata has, of what was sent: no unknown fields, no empty ones."""
+    return {field: sent[field] for field in _KNOWN if sent.get(field) not in (None, "", {}, [])}
+
+
+def type_fault(sent: Any) -> str | None:
+    """What cannot be read as metadata, because it is of another JSON type; `None` when all is well."""
+    if not isinstance(sent, dict):
+        return _unreadable(sent, "metadata of type v1.ObjectMeta")
+    for field in _STRINGS:
+        if not isinstance(sent.get(field), str | None):
+            return _unreadable(sent[field], f"ObjectMeta.{field} of type string")
+    for field in _MAPS:
+        content = sent.get(field)
+        if not isinstance(content, dict | None):
+            return _unreadable(content, f"ObjectMeta.{field} of type map[string]string")
+        for value in (content or {}).values():
+            if not isinstance(value, str):
+                return _unreadable(value, f"ObjectMeta.{field} of type string")
+    for field, type_ in zip(_LISTS, (dict, str), strict=True):
+        content = sent.get(field)
+        if not isinstance(content, list | None):
+            return _unreadable(content, f"ObjectMeta.{field} of type []{type_.__name__}")
+        for value in content or ():
+            if not isinstance(value, type_):
+                return _unreadable(value, f"ObjectMeta.{field} of type {type_.__name__}")
+    return None
+
+
+def _unreadable(value: Any, where: str) -> str:
+    return f"json: cannot unmarshal {_json_type(value)} into Go struct field {where}"
+
+
+def _json_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "string"
+
+
+def metadata_errors(metadata: Tree, served: Served) -> list[FieldError]:
+    """The rules of metadata that hold for every object."""
+    errors: list[FieldError] = []
+    name = metadata.get("name", "")
+    if not name:
+        errors.append(required("metadata.name", "name or generateName is required"))
+    else:
+        errors += [invalid_value("metadata.name", name, fault) for fault in names.name_faults(name, served.name_rule)]
+    errors += names.label_errors(metadata.get("labels") or {}, "metadata.labels")
+    errors += names.annotation_errors(metadata.get("annotations") or {}, "metadata.annotations")
+    errors += _owner_errors(metadata.get("ownerReferences") or [])
+    errors += _finalizer_errors(metadata.get("finalizers") or [])
+    return errors
+
+
+def _owner_errors(owners: list[Tree]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, owner in enumerate(owners):
+        path = f"metadata.ownerReferences[{index}]"
+        if not owner.get("apiVersion"):
+            errors.append(invalid_value(f"{path}.apiVersion", owner.get("apiVersion", ""), "version must not be empty"))
+        errors += [
+            required(f"{path}.{field}", "must not be empty")
+            for field in ("kind", "name", "uid")
+            if not owner.get(field)
+        ]
+    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        first, second = controllers[:2]
+        rule = (
+            f'Only one reference can have Controller set to true. Found "true" in references for {first} and {second}'
+        )
+        errors.append(invalid_value("metadata.ownerReferences", owners, rule))
+    return errors
+
+
+def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, name in enumerate(finalizers):
+        path = f"metadata.finalizers[{index}]"
+        errors += [invalid_value(path, name, fault) for fault in names.qualified_faults(name)]
+        if "/" not in name and name not in _STANDARD_FINALIZERS:
+            errors.append(
+                invalid_value(path, name, "name is neither a standard finalizer name nor is it fully qualified")
+            )
+    if FOREGROUND in finalizers and ORPHAN in finalizers:
+        rule = f"{ORPHAN} and {FOREGROUND} cannot be both set"
+        errors.append(invalid_value("metadata.finalizers", finalizers, f"finalizers {rule}"))
+    return errors
+
+
+def update_errors(metadata: Tree, old: Tree) -> list[FieldError]:
+    """The rules of metadata that hold for a change."""
+    errors: list[FieldError] = []
+    if "deletionTimestamp" in old:
+        added = [f for f in metadata.get("finalizers") or [] if f not in (old.get("finalizers") or [])]
+        if added:
+            listed = ", ".join(failure.quote(f) for f in sorted(added))
+            errors.append(
+                forbidden_field(
+                    "metadata.finalizers",
+                    "no new finalizers can be added if the object is being deleted, found new finalizers "
+                    f"[]string{{{listed}}}",
+                )
+            )
+    errors += [
+        invalid_value(f"metadata.{field}", metadata.get(field), "field is immutable")
+        for field in ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+        if metadata.get(field) != old.get(field)
+    ]
+    return errors

@@ -1,4 +1,4 @@
-"""Fixtures for every test: the real cluster.
+"""Fixtures for every test: the log, and the real cluster.
 
 A test that takes the fixture `cluster` (or `namespace`) carries the mark `cluster` by itself. One cluster serves a whole run and
 starts when the first test asks for it; each test works in a namespace of its own. Where there can be no cluster these tests are
@@ -12,8 +12,10 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from envtest import ApiError, Cluster, EnvtestError, find_binaries
 from envtest.api import wait_for
@@ -40,6 +42,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     reason = config.stash.get(SKIPPED, None)
     if reason is not None:
         terminalreporter.write_line(f"TESTS ON A REAL CLUSTER WERE SKIPPED: {reason}", red=True, bold=True)
+
+
+@pytest.fixture
+def logs() -> Iterator[list[Any]]:
+    """Every line that is logged during the test, as a mapping with `event`, `log_level` and what it says."""
+    with capture_logs() as logs:
+        yield logs
 
 
 @pytest.fixture(scope="session")

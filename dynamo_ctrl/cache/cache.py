@@ -16,7 +16,8 @@ from dynamo_ctrl.cache.informer import Informer, SharedInformer
 from dynamo_ctrl.cache.intake import Intake
 from dynamo_ctrl.cache.pace import Pace
 from dynamo_ctrl.cache.projection import Projection
-from dynamo_ctrl.cache.reflector import Reflector
+from dynamo_ctrl.cache.reflector import Reflector, Remedy
+from dynamo_ctrl.cache.state import install_definition
 from dynamo_ctrl.cache.view import CachedView
 from dynamo_ctrl.cache.watcher import Watcher, WatcherOptions
 from dynamo_ctrl.clock import Clock
@@ -40,6 +41,7 @@ class CacheOptions:
         batch: the most changes that a subscriber gets at once.
         slice_seconds: how long the cache keeps the loop before it gives it back.
         watcher: what governs listing and watching.
+        remedy: says what to do about a kind that the cluster does not serve, e.g. the command that installs it.
     """
 
     namespaces: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class CacheOptions:
     batch: int = 256
     slice_seconds: float = 0.005
     watcher: WatcherOptions = field(default_factory=WatcherOptions)
+    remedy: Remedy = install_definition
 
 
 _Sharing = tuple[Kind[Any], str, Projection | None]
@@ -96,8 +99,9 @@ class Cache:
             self._by_kind.setdefault(kind, []).append(shared)
             if self._group is not None:
                 self._start(self._group, shared)
-        shared.users += 1
-        return Informer(shared, optional=optional, release=self._release)
+        informer = Informer(shared, optional=optional, release=self._release)
+        shared.users.add(informer)
+        return informer
 
     def _new(self, kind: Kind[O], selector: LabelSelector, project: Projection | None) -> SharedInformer[O]:
         options = self._options
@@ -115,7 +119,15 @@ class Cache:
             pace = Pace(self._clock, options.slice_seconds)
             shared.reflectors.append(
                 Reflector(
-                    scope, shared, self._engine, watcher, shared.intake, clock=self._clock, lists=self._lists, pace=pace
+                    scope,
+                    shared,
+                    self._engine,
+                    watcher,
+                    shared.intake,
+                    clock=self._clock,
+                    lists=self._lists,
+                    pace=pace,
+                    remedy=options.remedy,
                 )
             )
         return shared
@@ -126,8 +138,9 @@ class Cache:
             for reflector in shared.reflectors
         ]
 
-    def _release(self, shared: SharedInformer[Any]) -> None:
-        shared.users -= 1
+    def _release(self, informer: Informer[Any]) -> None:
+        shared = informer.shared
+        shared.users.discard(informer)
         if shared.users:
             return
         for sharing in [sharing for sharing, known in self._informers.items() if known is shared]:

@@ -6,15 +6,16 @@ again: an extractor that changes its mind, or fails, cannot leave an entry behin
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
+import structlog
+
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -154,5 +155,8 @@ class IndexTable(Generic[O]):
         except Exception:  # the extractor is foreign code, and one bad object must not stop the watch
             self.failures += 1
             if self.failures == 1:
-                logger.warning("%r failed on %r; it is indexed under no value", self.index, obj, exc_info=True)
+                log.warning(
+                    "index extractor failed; the object has no value in it",
+                    index=self.index.name, kind=str(obj.kind), key=str(obj.key), exc_info=True,
+                )  # fmt: skip
             return ()

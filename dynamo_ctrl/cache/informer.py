@@ -11,7 +11,9 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+
+import structlog
 
 from dynamo_ctrl.cache import state
 from dynamo_ctrl.cache.change import Change
@@ -27,7 +29,10 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger()
+
+_QUIET: Final = (Phase.LIVE, Phase.STOPPED)
+_EVENTS: Final = {phase: f"source is {phase}" for phase in Phase}
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -80,7 +85,7 @@ class SharedInformer(Generic[O]):
         self.state = state.syncing(kind)
         self.readable = False
         self.reflectors: list[Reflector[O]] = []
-        self.users = 0
+        self.users: set[Informer[O]] = set()
         self._batch = batch
         self._store = self.overlay.store
         self._states = dict.fromkeys(scopes, self.state)
@@ -89,6 +94,7 @@ class SharedInformer(Generic[O]):
         self._subscriptions: dict[Subscription[O], None] = {}
         self._callbacks: dict[object, StateCallback] = {}
         self._synced = asyncio.Event()
+        self._complained = False
 
     # --- for users
 
@@ -233,10 +239,18 @@ class SharedInformer(Generic[O]):
             return
         before, self.state = self.state, now
         if now.phase is not before.phase or now.phase is not Phase.STALE:
-            level = logging.INFO if now.phase in (Phase.LIVE, Phase.STOPPED, Phase.SYNCING) else logging.WARNING
-            logger.log(level, "source %s is %s", self.kind, now)
+            self._tell(now)
         for callback in tuple(self._callbacks.values()):
             callback(now)
+
+    def _tell(self, now: SourceState) -> None:
+        """One line for each state: a complaint if somebody cannot work like this, news when that is over."""
+        absent_is_fine = all(user.optional for user in self.users)
+        complain = now.phase not in _QUIET and not (now.phase is Phase.ABSENT and absent_is_fine)
+        news = self._complained and now.phase is Phase.LIVE
+        level = logging.WARNING if complain else logging.INFO if news else logging.DEBUG
+        self._complained = complain
+        log.log(level, _EVENTS[now.phase], kind=str(self.kind), reason=now.reason)
 
     def retry(self) -> None:
         """Do not sit out a back-off: something may have changed that mends a failure."""
@@ -260,9 +274,7 @@ class Informer(Generic[O]):
         shared: what runs.
     """
 
-    def __init__(
-        self, shared: SharedInformer[O], *, optional: bool, release: Callable[[SharedInformer[O]], None]
-    ) -> None:
+    def __init__(self, shared: SharedInformer[O], *, optional: bool, release: Callable[[Informer[O]], None]) -> None:
         self.kind: Kind[O] = shared.kind
         self.optional = optional
         self.shared = shared
@@ -322,4 +334,4 @@ class Informer(Generic[O]):
             for end in self._opened:
                 end()
             self._opened.clear()
-            self._release(self.shared)
+            self._release(self)

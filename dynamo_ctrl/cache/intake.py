@@ -5,10 +5,10 @@ An object that cannot be read is counted and logged once with its key (as far as
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
+import structlog
 from msgspec import UNSET
 from msgspec.structs import force_setattr
 
@@ -19,7 +19,7 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.metadata import Metadata
 from dynamo_ctrl.objects.object import Object
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -125,4 +125,4 @@ class Intake(Generic[O]):
         name = "an object without a readable key" if at is None else "/".join(part for part in at if part)
         if name not in self._logged and len(self._logged) < LOGGED_KEYS:
             self._logged.add(name)
-            logger.warning("%s: %s cannot be read and is skipped: %s", self._kind, name, error)
+            log.warning("unreadable object is skipped", kind=str(self._kind), key=name, error=str(error))

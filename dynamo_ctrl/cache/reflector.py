@@ -7,11 +7,11 @@ stack and counted).
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Iterator
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
+import structlog
 
 from dynamo_ctrl.cache import state
 from dynamo_ctrl.cache.intake import Intake
@@ -25,9 +25,12 @@ from dynamo_ctrl.engine.port import Engine, Page, WatchEvent
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 
-logger = logging.getLogger(__name__)
+log = structlog.get_logger()
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
+
+Remedy: TypeAlias = Callable[[Kind[Any]], str]
+"""Says what to do so that the cluster serves a kind."""
 
 CHUNK = 250
 """Objects that are decoded and laid aside, or told, before the pace is asked."""
@@ -79,6 +82,7 @@ class Reflector(Generic[O]):
 
     Args:
         lists: bounds how many lists of one cache are under way at once.
+        remedy: what to do about a kind that is not served.
 
     Attributes:
         defects: how often something raised that is not an engine's error.
@@ -95,6 +99,7 @@ class Reflector(Generic[O]):
         clock: Clock,
         lists: asyncio.Semaphore,
         pace: Pace,
+        remedy: Remedy,
     ) -> None:
         self._scope = scope
         self._sink = sink
@@ -103,6 +108,7 @@ class Reflector(Generic[O]):
         self._clock = clock
         self._lists = lists
         self._pace = pace
+        self._remedy = remedy
         self._staging: Staging[O] | None = None
         self._nudge = asyncio.Event()
         self.watcher = watcher
@@ -126,7 +132,7 @@ class Reflector(Generic[O]):
                         await self._wait(seconds)
             except Exception as error:
                 self.defects += 1
-                logger.exception("following %s failed by a defect; it is listed anew", self._sink.kind)
+                log.exception("defect while following a source; it is listed anew", kind=str(self._sink.kind))
                 await self._failed(error)
 
     async def _wait(self, seconds: float) -> None:
@@ -255,7 +261,7 @@ class Reflector(Generic[O]):
             case Forbidden():
                 return state.forbidden(kind, self._scope, error)
             case NotFound() | UnsupportedKind():
-                return state.absent(kind)
+                return state.absent(kind, self._remedy(kind))
             case _ if self._sink.is_complete(self._scope):
                 return state.stale(kind, error)
             case _:

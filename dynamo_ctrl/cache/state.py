@@ -65,26 +65,27 @@ def stale(kind: Kind[Any], error: Exception) -> SourceState:
     return SourceState(Phase.STALE, f"{kind} cannot be followed and will be tried again: {_why(error)}")
 
 
-def absent(kind: Kind[Any]) -> SourceState:
-    """The API is not served."""
+def install_definition(kind: Kind[Any]) -> str:
+    """What makes a cluster serve `kind`, as far as the library knows. A program's distribution may know better."""
+    return f"install its CustomResourceDefinition (kubectl apply -f <the definition of {kind}>)"
+
+
+def absent(kind: Kind[Any], remedy: str) -> SourceState:
+    """The API is not served; `remedy` says what to do about it."""
     where = f"{kind.api_version} {kind.plural}"
-    return SourceState(
-        Phase.ABSENT,
-        f"the cluster does not serve {where}; install its CustomResourceDefinition (kubectl apply -f ...), "
-        "it is picked up without a restart",
-    )
+    return SourceState(Phase.ABSENT, f"the cluster does not serve {where}; {remedy}; it is picked up without a restart")
 
 
 def forbidden(kind: Kind[Any], namespace: str, error: Exception) -> SourceState:
     """The right to follow `kind` is missing; the reason carries the rule that grants it as YAML."""
     role = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
-    return SourceState(Phase.FORBIDDEN, f"{_why(error)}; add this rule to {role} of this user:\n{rule(kind)}")
+    return SourceState(Phase.FORBIDDEN, f"{_why(error)}; add this rule to {role} of this user: {rule(kind)}")
 
 
 def rule(kind: Kind[Any], verbs: Iterable[str] = ("get", "list", "watch")) -> str:
-    """The RBAC rule that lets somebody follow `kind`, as YAML."""
+    """The RBAC rule that lets somebody follow `kind`, as YAML on one line, so that it fits into a log."""
     quoted = ", ".join(f'"{verb}"' for verb in verbs)
-    return f'- apiGroups: ["{kind.group}"]\n  resources: ["{kind.plural}"]\n  verbs: [{quoted}]'
+    return f'- {{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: [{quoted}]}}'
 
 
 def stopped(kind: Kind[Any]) -> SourceState:

@@ -139,10 +139,10 @@ class Stream:
 class Scene:
     """A running cache over a scripted engine, with one informer of ConfigMaps."""
 
-    def __init__(self, engine: Any, options: CacheOptions) -> None:
+    def __init__(self, engine: Any, options: CacheOptions, *, optional: bool = False) -> None:
         self.engine = engine
         self.cache = Cache(engine, clock=LoopClock(), random=Random(3), options=options)
-        self.informer: Informer[ConfigMap] = self.cache.informer(CONFIG_MAP)
+        self.informer: Informer[ConfigMap] = self.cache.informer(CONFIG_MAP, optional=optional)
         self.view: View = self.cache.view({CONFIG_MAP: self.informer})
         self.subscription = self.informer.subscribe()
         self.states: list[SourceState] = []
@@ -173,8 +173,8 @@ class Scene:
 
 
 @asynccontextmanager
-async def running(engine: Any, **options: Any) -> AsyncIterator[Scene]:
-    it = Scene(engine, CacheOptions(**options))
+async def running(engine: Any, *, optional: bool = False, **options: Any) -> AsyncIterator[Scene]:
+    it = Scene(engine, CacheOptions(**options), optional=optional)
     task = asyncio.create_task(it.cache.run())
     try:
         await settle()

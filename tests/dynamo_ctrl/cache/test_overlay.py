@@ -37,14 +37,12 @@ def put(overlay: Overlay[ConfigMap], obj: ConfigMap) -> None:
     overlay.store.put("", obj)
     overlay.seen(obj)
     overlay.store.advance("", obj.metadata.resource_version)
-    overlay.reached("")
 
 
 def remove(overlay: Overlay[ConfigMap], last: ConfigMap) -> None:
     overlay.store.remove("", AT, last)
     overlay.gone(AT, last.metadata.resource_version)
     overlay.store.advance("", last.metadata.resource_version)
-    overlay.reached("")
 
 
 def names(objects: object) -> list[str]:

@@ -82,7 +82,7 @@ async def test_a_list_is_the_readers_own_and_its_objects_are_shared(scripted: An
         (None, "no"),
         (state.syncing(CONFIG_MAP, Unavailable("down")), "no"),
         (state.forbidden(CONFIG_MAP, "", Forbidden("cannot list")), "no"),
-        (state.absent(CONFIG_MAP), "empty if optional"),
+        (state.absent(CONFIG_MAP, "install it"), "empty if optional"),
         (LIVE, "yes"),
         (state.stale(CONFIG_MAP, Unavailable("down")), "yes"),
         (state.stopped(CONFIG_MAP), "no"),
@@ -126,7 +126,7 @@ async def test_what_cannot_be_read_raises_with_the_reason(
         (LIVE, True),
         (state.stale(CONFIG_MAP, Unavailable("down")), True),
         (state.forbidden(CONFIG_MAP, "", Forbidden("cannot list")), True),
-        (state.absent(CONFIG_MAP), False),
+        (state.absent(CONFIG_MAP, "install it"), False),
         (state.syncing(CONFIG_MAP), False),
     ],
 )

@@ -1,7 +1,8 @@
 """Runs one command, and ends it when standard input closes.
 
 Whoever started the guard holds the other end of that pipe, so the command ends with its owner even when the owner is killed
-and cannot clean up. SIGTERM is passed on, so that a test can ask the command itself to stop. Started as a script of its own (`guard.py GRACE REMOVE COMMAND...`): it imports nothing of this project.
+and cannot clean up. SIGTERM is passed on, so that a test can ask the command itself to stop. Started as a script of its own
+(`guard.py GRACE REMOVE COMMAND...`): it imports nothing of this project.
 
 GRACE is the seconds between SIGTERM and SIGKILL; REMOVE is a directory that is deleted after an end that was asked for ("" for
 none). A command that ends by itself leaves the directory for a look at its logs.

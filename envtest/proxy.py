@@ -112,7 +112,7 @@ class Proxy:
         return f"https://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def kubeconfig(self, original: Path) -> Path:
-        """`original` with this proxy as its server, in a file beside it. It has no client certificate that would reach the server."""
+        """`original` with this proxy as its server, in a file beside it. Tokens reach the server; client certificates do not."""
         content = json.loads(original.read_text())
         content["clusters"][0]["cluster"]["server"] = self.url
         path = original.with_suffix(f".{self._listener.getsockname()[1]}.kubeconfig")

@@ -261,6 +261,7 @@ class Manager:
             written=self.cache,
             recorder=_opened(self._recorder),
             clock=self._clock,
+            log=self._log,
         )
         return controller, outer.reconcile
 

@@ -15,12 +15,12 @@ Contract:
 from __future__ import annotations
 
 import base64
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
+import structlog
 
 from dynamo_ctrl.cache.overlay import Written
 from dynamo_ctrl.cache.view import SourceUnavailable, View
@@ -40,7 +40,7 @@ LOOKS: Final = 3
 
 AnyObject = Object[Any, Any]
 
-_log = logging.getLogger(__name__)
+_log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class _Run:
     async def _update(self, effect: Effect, decided: Update) -> None:
         live = decided.live
         if decided.edited:
-            _log.info("%s was edited by hand and is brought back: %s", live.ref, ", ".join(decided.paths))
+            _log.info("child was edited by hand and is brought back", child=str(live.ref), paths=list(decided.paths))
         try:
             raw = await self._engine.patch(live.kind, live.key, decided.patch, subresource=decided.subresource)
             if decided.subresource:

@@ -9,8 +9,8 @@ Contract:
 
 - Only here is the status of a primary written: once, after all other writes, and not at all when it is equal.
 - `Conflict` anywhere is a quiet `CONFLICT`: no status, no event, no note, no error.
-- An exception that a program raises is the attempt's error, with its stack; no status is written. `InvalidObject` from the
-  primary's own spec is terminal: the next generation wakes it.
+- An exception that a program raises is the attempt's error, marked as a panic so that the controller tells its stack; no status
+  is written. `InvalidObject` from the primary's own spec is terminal: the next generation wakes it.
 - A status write that fails is the answer's error, before the program's own; the events of the transition are not told then.
 - An object that is being deleted gets no status.
 """
@@ -22,11 +22,14 @@ from collections.abc import Awaitable
 from inspect import isawaitable
 from typing import Any, Final
 
+import structlog
+from structlog.typing import FilteringBoundLogger
+
 from dynamo_ctrl.cache.overlay import Written
-from dynamo_ctrl.cache.view import View
+from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
-from dynamo_ctrl.engine.errors import Conflict
+from dynamo_ctrl.engine.errors import Conflict, EngineError
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
@@ -35,18 +38,17 @@ from dynamo_ctrl.program.attempt import Attempted, Attempts, requeue_after
 from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.effect import EnsureFinalizer, RemoveFinalizer
 from dynamo_ctrl.program.errors import ProgramFault
-from dynamo_ctrl.program.pace import Pace
 from dynamo_ctrl.program.program import Finalizes, Observes, Selected
 from dynamo_ctrl.program.recorder import Recorder
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Note, Result, Step
+from dynamo_ctrl.program.unmoved import Unmoved
 
 FINALIZER: Final = "finalizer"
 """The name of the step that keeps (or removes) the finalizer; a status function may ask the report for it."""
 
 AnyObject = Object[Any, Any]
 
-_log = logging.getLogger("dynamo_ctrl.program")
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
 
@@ -62,33 +64,38 @@ class Outer:
         written: Written,
         recorder: Recorder,
         clock: Clock,
+        log: FilteringBoundLogger | None = None,
     ) -> None:
+        self._log = (log if log is not None else structlog.get_logger()).bind(controller=definition.name)
         self._definition = definition
         self._view = view
         self._clock = clock
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder)
-        self._pace = Pace()
+        self._unmoved = Unmoved()
 
     async def reconcile(self, key: Key) -> Answer:
         """One attempt. It raises nothing but cancellation."""
         try:
             primary = self._view.get(self._definition.kind, key)
             if primary is None:
-                self._pace.forget(key)
+                self._unmoved.forget(key)
                 return DONE
             if primary.metadata.deletion_timestamp is not None:
                 return await self._finalize(primary)
             return await self._attempt(primary)
         except Conflict as conflict:
-            _log.debug("%s %s: %s", self._definition.name, key, conflict)
+            self._log.debug("conflict", key=str(key), error=str(conflict))
             return CONFLICT
         except InvalidObject as error:
-            self._pace.forget(key)
+            self._unmoved.forget(key)
             own = error.what == f"{self._definition.kind.kind} {key}" and error.path.startswith("spec")
             return Answer(error=error, terminal=own)
-        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
-            self._pace.forget(key)
+        except (SourceUnavailable, EngineError) as error:
+            self._unmoved.forget(key)
             return Answer(error=error)
+        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
+            self._unmoved.forget(key)
+            return Answer(error=error, panic=True)
 
     async def _attempt(self, primary: AnyObject) -> Answer:
         definition = self._definition
@@ -127,7 +134,7 @@ class Outer:
                 return self._answer(primary.key, result, attempted)
             self._tell(primary.key, result.notes)
             primary = attempted.report.primary
-        self._pace.forget(primary.key)
+        self._unmoved.forget(primary.key)
         return DONE
 
     async def _finishing(self, primary: AnyObject, keeper: Finalizes[Any]) -> Result[Any]:
@@ -144,13 +151,15 @@ class Outer:
     def _answer(self, key: Key, result: Result[Any], attempted: Attempted) -> Answer:
         self._tell(key, result.notes)
         if attempted.error is not None:
-            self._pace.forget(key)
+            self._unmoved.forget(key)
             return Answer(error=attempted.error, terminal=attempted.terminal)
-        return self._pace.after(key, attempted.requeue_after, unmoved=attempted.unmoved)
+        again = self._unmoved.after(key, unmoved=attempted.unmoved)
+        delays = [delay.total_seconds() for delay in (attempted.requeue_after, again) if delay is not None]
+        return Answer(requeue_after=max(min(delays), 0.0)) if delays else DONE
 
     def _tell(self, key: Key, notes: tuple[Note, ...]) -> None:
         for note in notes:
-            _log.log(_LEVELS[note.level], "%s %s: %s", self._definition.name, key, note.message)
+            self._log.log(_LEVELS[note.level], note.message, key=str(key))
 
 
 def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:

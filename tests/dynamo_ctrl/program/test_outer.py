@@ -17,9 +17,9 @@ from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.program.effect import Create, Event, Patch, Refuse, Retry
 from dynamo_ctrl.program.errors import ProgramFault, Refusal
-from dynamo_ctrl.program.pace import PROGRESS_LIMIT, UNMOVED_LIMIT
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import PROGRESS, Note, Result, Step
+from dynamo_ctrl.program.unmoved import UNMOVED_LIMIT
 from dynamo_ctrl.testing import FakeCache
 from dynamo_ctrl.testing.widget import WIDGET, Widget, WidgetStatus, widget
 
@@ -84,6 +84,7 @@ def test_an_exception_is_an_error_with_its_stack_and_no_status(cache: FakeCache)
     answer = cache.reconcile(Scripted(_raise(ZeroDivisionError("bug"))), "ns/w")
     assert isinstance(answer.error, ZeroDivisionError)
     assert answer.error.__traceback__ is not None
+    assert answer.panic
     assert not answer.terminal
     assert not cache.writes
 
@@ -99,6 +100,7 @@ def test_a_source_that_cannot_be_read_is_an_error_that_is_retried(cache: FakeCac
     answer = cache.reconcile(Scripted(_raise(SourceUnavailable(CONFIG_MAP, "no right"))), "ns/w")
     assert isinstance(answer.error, SourceUnavailable)
     assert not answer.terminal
+    assert not answer.panic
 
 
 def test_a_spec_that_breaks_its_schema_is_terminal_and_names_the_field(cache: FakeCache) -> None:
@@ -106,6 +108,7 @@ def test_a_spec_that_breaks_its_schema_is_terminal_and_names_the_field(cache: Fa
     answer = cache.reconcile(Scripted(lambda request: request.object.spec.size), "ns/w")
     assert isinstance(answer.error, InvalidObject)
     assert answer.terminal
+    assert not answer.panic
     assert "Widget ns/w: spec.size" in str(answer.error)
 
 
@@ -168,9 +171,7 @@ def test_a_barrier_sees_the_report_so_far(cache: FakeCache) -> None:
 
 
 class TestConflict:
-    def test_it_is_quiet_whatever_else_the_attempt_holds(
-        self, cache: FakeCache, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_it_is_quiet_whatever_else_the_attempt_holds(self, cache: FakeCache, logs: list[Any]) -> None:
         cache.faults.fail(Conflict("other"), "create")
         result = Result(
             steps=(step(Refuse(message="no"), name="r", on_error="report"), step(Create(object=config()))),
@@ -180,7 +181,7 @@ class TestConflict:
         program = Scripted(result=result)
         assert cache.reconcile(program, "ns/w") == CONFLICT
         assert (state(cache), program.told, cache.events) == ("", [], [])
-        assert "a note" not in caplog.text
+        assert [(line["log_level"], line["event"]) for line in logs] == [("debug", "conflict")]
 
     def test_the_same_status_is_written_again_if_only_metadata_moved(self, cache: FakeCache) -> None:
         def touch() -> None:
@@ -257,15 +258,6 @@ def test_the_next_run_is_not_asked_of_a_failed_attempt(cache: FakeCache) -> None
     assert answer.requeue_after is None
 
 
-def test_progress_without_end_becomes_an_error(cache: FakeCache) -> None:
-    program = Scripted(result=Result(requeue_after=PROGRESS))
-    answers = [cache.reconcile(program, "ns/w") for _ in range(PROGRESS_LIMIT + 2)]
-    assert all(answer == Answer(requeue_after=0.0) for answer in answers[:PROGRESS_LIMIT])
-    assert all(isinstance(answer.error, ProgramFault) for answer in answers[PROGRESS_LIMIT:])
-    program.script = lambda _: Result()
-    assert cache.reconcile(program, "ns/w") == DONE
-
-
 def test_a_write_without_a_change_brings_the_key_back_ever_later_and_not_for_ever(cache: FakeCache) -> None:
     cache.add(config())
 
@@ -280,10 +272,9 @@ def test_a_write_without_a_change_brings_the_key_back_ever_later_and_not_for_eve
     assert delays == [1.0, 2.0, 4.0, 8.0, 16.0, None, None]
 
 
-def test_notes_are_logged_with_the_key(cache: FakeCache, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level("INFO", "dynamo_ctrl.program"):
-        cache.reconcile(Scripted(result=Result(notes=(Note(level="info", message="hello"),))), "ns/w")
-    assert [record.getMessage() for record in caplog.records] == ["scripted ns/w: hello"]
+def test_notes_are_logged_with_the_controller_and_the_key(cache: FakeCache, logs: list[Any]) -> None:
+    cache.reconcile(Scripted(result=Result(notes=(Note(level="info", message="hello"),))), "ns/w")
+    assert logs == [{"event": "hello", "log_level": "info", "controller": "scripted", "key": "ns/w"}]
 
 
 def test_an_event_on_an_effect_is_told_although_the_status_fails(cache: FakeCache) -> None:

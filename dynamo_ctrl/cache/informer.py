@@ -163,9 +163,13 @@ class SharedInformer(Generic[O]):
 
     # --- for reflectors
 
-    def stage(self, scope: str, *, comparable: bool) -> Staging[O]:
-        """Begin a replacement."""
-        self._begun[scope] = self.overlay.turn
+    def mark(self) -> int:
+        """The last own write so far: a list that is asked for after this holds it, if it is consistent."""
+        return self.overlay.turn
+
+    def stage(self, scope: str, *, comparable: bool, since: int) -> Staging[O]:
+        """Begin a replacement whose first page was asked for at that mark."""
+        self._begun[scope] = since
         return self._store.stage(scope, comparable=comparable)
 
     def replace(self, staging: Staging[O], decision: Replace) -> Iterator[None]:

@@ -52,8 +52,11 @@ class Sink(Protocol[O]):
 
     kind: Kind[O]
 
-    def stage(self, scope: str, *, comparable: bool) -> Staging[O]:
-        """Begin a replacement."""
+    def mark(self) -> int:
+        """The last own write so far: a list that is asked for after this holds it, if it is consistent."""
+
+    def stage(self, scope: str, *, comparable: bool, since: int) -> Staging[O]:
+        """Begin a replacement whose first page was asked for at that mark."""
 
     def replace(self, staging: Staging[O], decision: Replace) -> Iterator[None]:
         """Make it visible at once, then tell what changed, a chunk in each step."""
@@ -110,6 +113,7 @@ class Reflector(Generic[O]):
         self._pace = pace
         self._remedy = remedy
         self._staging: Staging[O] | None = None
+        self._mark = 0
         self._nudge = asyncio.Event()
         self.watcher = watcher
         self.defects = 0
@@ -147,6 +151,8 @@ class Reflector(Generic[O]):
 
     async def _list(self) -> None:
         while isinstance(ask := self.watcher.ask(), ListPage):
+            if not ask.options.continue_token:
+                self._mark = self._sink.mark()
             comparable = not self.watcher.history_lost
             try:
                 page = await self._engine.list(self._sink.kind, ask.options)
@@ -159,7 +165,7 @@ class Reflector(Generic[O]):
 
     async def _lay_aside(self, page: Page, decision: Collect | Replace, *, comparable: bool) -> None:
         if decision.fresh or self._staging is None:
-            self._staging = self._sink.stage(self._scope, comparable=comparable)
+            self._staging = self._sink.stage(self._scope, comparable=comparable, since=self._mark)
         staging = self._staging
         for start in range(0, len(page.items), CHUNK):
             for raw in page.items[start : start + CHUNK]:

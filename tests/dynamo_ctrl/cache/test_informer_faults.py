@@ -162,6 +162,20 @@ async def test_a_relist_from_an_older_cache_of_the_server_does_not_undo_own_writ
         assert found.metadata.resource_version == "30"
 
 
+async def test_an_own_write_while_a_consistent_list_is_under_way_outlives_it(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
+    engine = scripted()
+    async with scene(engine) as it:
+        assert len(engine.listed) == 1
+        it.cache.wrote(config_map("a", 30))
+        engine.page(config_map("a", 1), version=20)
+        await it.passing(0)
+        found = it.view.get(CONFIG_MAP, "ns/a")
+        assert found is not None
+        assert found.metadata.resource_version == "30"
+
+
 async def test_an_expired_token_in_the_middle_forgets_the_pages_before(
     scene: Any, scripted: Any, config_map: Make
 ) -> None:

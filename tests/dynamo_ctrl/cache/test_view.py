@@ -31,7 +31,7 @@ def informer_of(engine: Any, optional: bool = False, **options: Any) -> Informer
 
 def fill(informer: Informer[ConfigMap], *objects: ConfigMap, scope: str = "") -> None:
     shared = informer.shared
-    staging = shared.stage(scope, comparable=True)
+    staging = shared.stage(scope, comparable=True, since=0)
     for obj in objects:
         staging.add(obj)
     for _ in shared.replace(staging, Replace("10")):

@@ -24,8 +24,7 @@ STOP_TIMEOUT: Final = 40.0
 class ManagerProcess:
     """A manager. A context manager; leaving it kills what still runs.
 
-    It runs in Python's development mode with every warning shown, so that a connection or a task that is left over is told in its
-    log.
+    It runs with every warning shown, so that a connection or a task that is left over is told in its log.
 
     Args:
         kubeconfig: who it is, and where the server is.
@@ -54,7 +53,7 @@ class ManagerProcess:
         self._port = self._ports.reserve()
         address = f"127.0.0.1:{self._port}"
         command: Sequence[str | Path] = (
-            sys.executable, "-X", "dev", "-m", "dynamo_manager", "run", "--engine", "kubernetes",
+            sys.executable, "-W", "always", "-m", "dynamo_manager", "run", "--engine", "kubernetes",
             "--kubeconfig", self._kubeconfig,
             "--health-bind-address", address, "--metrics-bind-address", address, *self._flags,
         )  # fmt: skip

@@ -7,7 +7,7 @@ requests back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from envtest.cluster import Cluster
 from envtest.graphs import COMPONENTS, GRAPHS, component, graph, is_ready, path
 from envtest.installation import Installation
 from envtest.manager import ManagerProcess
-from envtest.proxy import Proxy
+from envtest.proxy import Hold, Proxy
 
 TIMEOUT: Final = 60.0
 """Seconds for one thing to happen."""
@@ -60,19 +60,18 @@ class Tour:
         """
         with orchestrators(self._cluster), Proxy(self._cluster) as proxy:
             kubeconfig = proxy.kubeconfig(self._installation.kubeconfig())
-            unseen = [proxy.hold("GET", rf"/{kind}\?.*watch=true") for kind in (COMPONENTS, "deployments", "services")]
+            kinds = (COMPONENTS, "deployments", "services")
+            unseen = {kind: proxy.hold("GET", rf"/{kind}\?.*watch=true") for kind in kinds}
             with ManagerProcess(kubeconfig, self._log) as manager:
                 manager.wait_ready(TIMEOUT)
-                self._names_that_are_taken()
-                for hold in unseen:
-                    hold.release()
+                self._names_that_are_taken(unseen)
                 self._statuses_that_somebody_else_writes(proxy)
                 self._children_that_change()
                 self._what_is_not_wanted_any_more()
                 manager.stop()
         return self._requests()
 
-    def _names_that_are_taken(self) -> None:
+    def _names_that_are_taken(self, unseen: Mapping[str, Hold]) -> None:
         """Objects of others with the names of children, which the manager has not seen before it creates its own."""
         account = "taken-a-k8s-service-discovery"
         subject = {"kind": "ServiceAccount", "name": "default", "namespace": self._namespace}
@@ -95,9 +94,12 @@ class Tour:
         self._await("get", "roles", f"{account}-role")
         self._await("get", "rolebindings", f"{account}-binding")
         self._await("get", COMPONENTS, "taken-b-frontend")
+        unseen[COMPONENTS].release()
         self._await("get", "deployments", "taken-c-frontend")
         self._await("get", "services", "taken-d-frontend")
         self._await("create", "events")
+        for hold in unseen.values():
+            hold.release()
         for letter in "abcd":
             self._api.delete(path(self._namespace, GRAPHS, f"taken-{letter}"))
         self._api.delete(path(self._namespace, COMPONENTS, "taken-b-frontend"))
@@ -107,7 +109,8 @@ class Tour:
         for resource, name in ((COMPONENTS, "tour-frontend"), (GRAPHS, "tour")):
             held = proxy.hold("PATCH", rf"/{resource}/{name}/status")
             if resource == GRAPHS:
-                self._apply(graph(self._namespace, "tour", component("Frontend", "frontend", replicas=3)))
+                more = component("Frontend", "frontend", replicas=3)
+                self._apply(graph(self._namespace, "tour", more, component("decode", "decode")))
             held.wait(TIMEOUT)
             self._api.merge(path(self._namespace, resource, name), {"metadata": {"labels": {"moved": "yes"}}})
             held.release()

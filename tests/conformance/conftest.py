@@ -26,6 +26,10 @@ from envtest import Cluster
 from tests.conformance.kinds import DEFINITIONS, GROUP
 from tests.conformance.world import World, namespace_body
 
+PATIENCE = {"memory": 0.0, "kubernetes": 75.0}
+"""Seconds that a server's controllers get for their work. The memory engine does it at once; the garbage collector of a real
+cluster looks for new resources every 30 s."""
+
 FIRST_VERSION = 1_000
 """Where resourceVersions begin in the memory engine, so that they are not taken for other numbers."""
 
@@ -91,7 +95,7 @@ def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Wo
     else:
         engine = request.getfixturevalue("real_engine")
         compact = partial(_compact, request.getfixturevalue("cluster"))
-    world = World(engine, f"conformance-{token}", token, run, compact)
+    world = World(engine, f"conformance-{token}", token, run, compact, PATIENCE[request.param])
     world.create(NAMESPACE, namespace_body(world.namespace))
     yield world
     world.delete(NAMESPACE, world.namespace)

@@ -342,8 +342,8 @@ def test_a_role_binding_gets_groups_and_keeps_its_role(world: World) -> None:
         roleRef={"kind": "Role", "name": "r", "apiGroup": RBAC},
     )
     found = world.merge(ROLE_BINDING, "a", {"roleRef": {"name": "other"}})
-    value = '{"apiGroup":"rbac.authorization.k8s.io","kind":"Role","name":"other"}'
-    assert found == invalid(ROLE_BINDING, "a", ("roleRef", "Invalid", f"Invalid value: {value}: cannot change roleRef"))
+    value = '{"APIGroup":"rbac.authorization.k8s.io","Kind":"Role","Name":"other"}'
+    assert found == invalid(ROLE_BINDING, "a", ("roleRef", "Invalid", f"Invalid value: {value}: field is immutable"))
 
 
 def test_an_event_is_stored_as_it_is_sent(world: World) -> None:

@@ -12,7 +12,7 @@ from tests.conformance.world import World, invalid, namespace_body, not_found, r
 def other(world: World, name: str) -> World:
     """A second world on the same server, in another namespace."""
     world.create(NAMESPACE, namespace_body(name))
-    return World(world.engine, name, world.token, world._run, world.compact)
+    return world.elsewhere(name)
 
 
 def test_a_new_namespace_is_active(world: World) -> None:
@@ -28,7 +28,7 @@ def test_a_new_namespace_is_active(world: World) -> None:
 
 
 def test_an_object_needs_its_namespace(world: World) -> None:
-    nowhere = World(world.engine, world.name("nowhere"), world.token, world._run, world.compact)
+    nowhere = world.elsewhere(world.name("nowhere"))
     for kind in (CONFIG_MAP, WIDGET):
         assert nowhere.create(kind, body(kind, "a")) == refused(
             404, "NotFound", 'namespaces "NS" not found', name="NS", kind="namespaces"

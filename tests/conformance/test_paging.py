@@ -148,7 +148,7 @@ def test_a_token_of_another_format_is_refused(world: World) -> None:
 
 
 def test_pages_go_over_namespaces(world: World) -> None:
-    second = World(world.engine, f"{world.namespace}-2", world.token, world._run, world.compact)
+    second = world.elsewhere(f"{world.namespace}-2")
     world.create(NAMESPACE, namespace_body(second.namespace))
     label = {"labels": {"token": world.token}}
     for each in (world, second):

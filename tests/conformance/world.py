@@ -27,10 +27,6 @@ Tree = dict[str, Any]
 VOLATILE = ("uid", "resourceVersion", "creationTimestamp", "managedFields", "selfLink")
 """Metadata fields that differ between two servers by nature."""
 
-PATIENCE = 75.0
-"""Seconds that a controller of a real server gets for what the memory engine does at once (its garbage collector looks for
-new resources every 30 s)."""
-
 WATCH_LIMIT = 20.0
 """Seconds after which a watch that should have delivered fails the test."""
 
@@ -158,14 +154,20 @@ class World:
         token: str,
         run: Callable[[Awaitable[Any]], Any],
         compact: Callable[[], None],
+        patience: float,
     ) -> None:
         self.engine = engine
         self.namespace = namespace
         self.token = token
         self.compact = compact
+        self._patience = patience
         self._run = run
         self._uids: set[str] = set()
         self._versions: set[str] = set()
+
+    def elsewhere(self, namespace: str) -> World:
+        """Another namespace of the same server, which may or may not be there."""
+        return World(self.engine, namespace, self.token, self._run, self.compact, self._patience)
 
     def name(self, stem: str) -> str:
         """A name for an object of cluster scope; it is observed as `stem-TOKEN`."""
@@ -290,7 +292,7 @@ class World:
 
     def eventually(self, observe: Callable[[], object], expected: object) -> None:
         """Wait until an observation is as expected: what a controller does, it does in its own time."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         while True:
             found = observe()
             if found == expected or time.monotonic() > deadline:
@@ -300,7 +302,7 @@ class World:
 
     def accepted(self, act: Callable[[], Outcome]) -> Outcome:
         """The first success of a write that a server may refuse at first (a new namespace gets its ServiceAccount late)."""
-        deadline = time.monotonic() + PATIENCE
+        deadline = time.monotonic() + self._patience
         found = act()
         while found.refused and time.monotonic() < deadline:
             time.sleep(0.05)

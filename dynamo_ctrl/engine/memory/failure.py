@@ -19,7 +19,6 @@ from dynamo_ctrl.engine.errors import (
     Expired,
     Forbidden,
     Invalid,
-    MethodNotAllowed,
     NotFound,
     ServerError,
     TooLargeResourceVersion,
@@ -220,11 +219,6 @@ def unknown_field(served: Served, path: str) -> BadRequest:
     if served.custom:
         return BadRequest(f"field label not supported: {path}")
     return BadRequest(f'{quote(path)} is not a known field selector: only "metadata.name", "metadata.namespace"')
-
-
-def not_allowed(message: str) -> MethodNotAllowed:
-    """405."""
-    return MethodNotAllowed(message)
 
 
 def internal(message: str) -> ServerError:

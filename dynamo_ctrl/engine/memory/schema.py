@@ -63,8 +63,8 @@ class Schema:
     """
 
     __slots__ = (
-        "_additional", "_constraints", "_defaults", "_embedded", "_embeds", "_envelope", "_items", "_list_keys", "_list_type", "_open",
-        "_properties", "_required", "_types", "default", "nullable",
+        "_additional", "_constraints", "_defaults", "_embedded", "_embeds", "_envelope", "_items", "_list_keys",
+        "_list_type", "_open", "_properties", "_required", "_types", "default", "nullable",
     )  # fmt: skip
 
     def __init__(self, source: Mapping[str, Any], *, root: bool = False) -> None:

@@ -77,8 +77,9 @@ def _role_binding(tree: Tree) -> None:
 
 def _binding_errors(new: Tree, old: Tree | None) -> list[FieldError]:
     if old is not None and new["roleRef"] != old["roleRef"]:
-        reference = {name: new["roleRef"].get(name, "") for name in ("apiGroup", "kind", "name")}
-        return [invalid_value("roleRef", reference, "cannot change roleRef")]
+        told = {"APIGroup": "apiGroup", "Kind": "kind", "Name": "name"}
+        reference = {go_name: new["roleRef"].get(name, "") for go_name, name in told.items()}
+        return [invalid_value("roleRef", reference, "field is immutable")]
     return []
 
 

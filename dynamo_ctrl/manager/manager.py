@@ -76,10 +76,12 @@ class Manager:
         clock: the time of everything in the manager.
         random: spreads the cache's reconnects.
         log: a structlog logger; the default one when `None`. Nothing here configures logging.
+        requests: where the requests of the engine are counted.
 
     Attributes:
         healthz, readyz: the health checks; more may be added at any time.
-        requests: counts the requests of the engine; who opens an engine himself hands `requests.count` to it as its hook.
+        requests: counts the requests of an engine that is opened here; who opens one himself makes the counter first, and hands
+            its `count` to the engine as the hook and the counter to the manager.
         registry: the metrics; more may be registered at any time.
     """
 
@@ -93,6 +95,7 @@ class Manager:
         clock: Clock | None = None,
         random: Random | None = None,
         log: FilteringBoundLogger | None = None,
+        requests: metrics.RequestNumbers | None = None,
     ) -> None:
         self.options = options if options is not None else ManagerOptions()
         for option in ("health_address", "metrics_address"):
@@ -113,7 +116,7 @@ class Manager:
         self._stop_wanted = asyncio.Event()
         self._started = asyncio.Event()
         self._stopped = asyncio.Event()
-        self.requests = metrics.RequestNumbers()
+        self.requests = requests if requests is not None else metrics.RequestNumbers()
         self.healthz = Checks("healthz")
         self.readyz = Checks("readyz")
         self.readyz.add_source(self._readiness)

@@ -61,6 +61,12 @@ class Unreachable(EngineError):
     default_code, default_reason = 0, "Unreachable"
 
 
+class Untrusted(Unreachable):
+    """The request was not sent: the server's certificate is not one that we trust. Trying again cannot help."""
+
+    default_reason = "Untrusted"
+
+
 class Unanswered(EngineError):
     """The request was sent and no answer came: time-out, or the connection broke. A write may have happened."""
 

@@ -7,7 +7,7 @@ import base64
 import ssl
 from typing import Final
 
-from dynamo_ctrl.engine.errors import Unreachable
+from dynamo_ctrl.engine.errors import Unreachable, Untrusted
 from dynamo_ctrl.engine.kubernetes.config import Address
 from dynamo_ctrl.engine.kubernetes.connection import Broken, Connection
 from dynamo_ctrl.engine.kubernetes.response import ProtocolError
@@ -27,7 +27,7 @@ async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str,
     """A connection to `server`, ready for a request. With a proxy and without TLS it leads to the proxy.
 
     Raises:
-        Unreachable: nothing was sent to the server.
+        Unreachable: nothing was sent to the server; `Untrusted` if that is because of its certificate.
     """
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
@@ -37,6 +37,8 @@ async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str,
             return connection if tls is None else await _tunnel(connection, server, tls, server_name, proxy)
     except TimeoutError as error:
         raise Unreachable(f"{server}: no connection within {CONNECT_TIMEOUT:g} s") from error
+    except ssl.SSLCertVerificationError as error:
+        raise Untrusted(f"{server}: the server's certificate is not trusted: {error.verify_message}") from error
     except OSError as error:  # ssl.SSLError and name resolution are OSErrors
         raise Unreachable(f"{server}: {error}") from error
 

@@ -5,6 +5,7 @@ The rule has one line: **a read is repeated after any passing failure, a write o
 | failure | read | write (create, update, patch, delete) |
 | --- | --- | --- |
 | no connection (`Unreachable`) | again | again |
+| a certificate that is not trusted (`Untrusted`) | raised: it does not get better by itself |
 | 429, with Retry-After or without | again | again: the server turned it away before looking at it |
 | 503 with Retry-After | again | again: overload protection or shutdown, turned away as well |
 | other 5xx, 502 and 503 without Retry-After | again | raised: it may have been carried out |
@@ -36,6 +37,7 @@ from dynamo_ctrl.engine.errors import (
     Unanswered,
     Unavailable,
     Unreachable,
+    Untrusted,
 )
 from dynamo_ctrl.engine.kubernetes.calls import Remaining
 from dynamo_ctrl.engine.kubernetes.credentials import CredentialsUnavailable
@@ -63,7 +65,7 @@ class RetryOptions:
 def passing(error: BaseException, *, read: bool) -> bool:
     """Whether the same request may be sent again after `error`: the table above."""
     match error:
-        case CredentialsUnavailable() | MalformedAnswer() | TooLargeResourceVersion():
+        case CredentialsUnavailable() | MalformedAnswer() | TooLargeResourceVersion() | Untrusted():
             return False
         case Unreachable() | TooManyRequests():
             return True

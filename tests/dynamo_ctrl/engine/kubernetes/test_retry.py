@@ -32,6 +32,7 @@ TABLE = [
     (errors.TooLargeResourceVersion("x", retry_after=1), False, False),
     (errors.MalformedAnswer("x"), False, False),
     (CredentialsUnavailable("x"), False, False),
+    (errors.Untrusted("x"), False, False),
     (errors.Conflict("x"), False, False),
     (errors.NotFound("x"), False, False),
     (errors.Expired("x"), False, False),

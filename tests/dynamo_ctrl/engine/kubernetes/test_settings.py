@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_ctrl.clock import ManualClock
-from dynamo_ctrl.engine.errors import EngineError, Unauthorized, Unreachable
+from dynamo_ctrl.engine.errors import EngineError, Unauthorized, Unreachable, Untrusted
 from dynamo_ctrl.engine.kubernetes.config import Address, Pem, Tls
 from dynamo_ctrl.engine.kubernetes.credentials import FILE_PERIOD, Fixed, KeyPair, TokenFile
 from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
@@ -80,11 +80,11 @@ def settings(
     table: dict[str, tuple[Tls, bool, str | None, type[EngineError] | None]] = {
         "authority given in place": (trust, False, None, None),
         "authority from a file": (replace(files, certificate=Pem(), key=Pem()), False, None, None),
-        "authority that did not sign the server": (foreign, False, server_name, Unreachable),
-        "authority of the system": (Tls(), False, None, Unreachable),
+        "authority that did not sign the server": (foreign, False, server_name, Untrusted),
+        "authority of the system": (Tls(), False, None, Untrusted),
         "insecure": (replace(foreign, authority=Pem(), insecure=True), False, server_name, None),
         "server name that the certificate has": (named, False, server_name, None),
-        "server name that it has not": (replace(trust, server_name="other.test"), False, "other.test", Unreachable),
+        "server name that it has not": (replace(trust, server_name="other.test"), False, "other.test", Untrusted),
         "client certificate given in place": (in_place, True, None, None),
         "client certificate from files": (files, True, None, None),
         "no client certificate": (trust, True, None, EngineError),
@@ -285,10 +285,18 @@ def test_a_client_certificate_from_a_plugin_is_used(call: Call, kit: Kit, certif
     class Plugin(Fixed):
         pair = KeyPair(certificates.user.certificate, certificates.user.key)
 
+    plugin = Plugin()
+    bob = certificates.authority.user("bob")
+
     async def main() -> None:
         async with kit.serve(answer(kit), certificates.server_context(ask=True)) as server:
-            async with kit.connected(server.address, tls=certificates.trust, credentials=Plugin()) as engine:
+            async with kit.connected(server.address, tls=certificates.trust, credentials=plugin) as engine:
                 await call(engine)
-            assert server.received[0].peer
+                await call(engine)
+                plugin.pair = KeyPair(bob.certificate, bob.key)
+                await call(engine)  # a kept connection is still alice's, and is not used
+            peers = [(request.peer or {})["subject"] for request in server.received]
+            assert peers == [((("commonName", "alice"),),)] * 2 + [((("commonName", "bob"),),)]
+            assert server.connections == 2
 
     kit.run(main())

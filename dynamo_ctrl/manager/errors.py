@@ -30,9 +30,18 @@ class StopOverrun(ManagerError):
 
 
 class CannotListen(ManagerError):
-    """An address that a server of the manager cannot listen on."""
+    """An address that a server of the manager cannot listen on.
+
+    Attributes:
+        option: the option that holds the address.
+        address: the address.
+        cause: what the system says.
+    """
 
     def __init__(self, option: str, address: str, cause: str) -> None:
+        self.option = option
+        self.address = address
+        self.cause = cause
         super().__init__(f"{option}: cannot listen on {address}: {cause}")
 
 

@@ -21,7 +21,7 @@ class ManagerOptions:
     """How a manager runs. All times are seconds.
 
     Attributes:
-        name: who it is: in events and in logs.
+        name: who it is: the reporting controller of its events, and in its log.
         cache: namespaces and bounds of the cache.
         controller: for every controller that `controllers` does not name.
         controllers: for single controllers, by name.
@@ -34,7 +34,7 @@ class ManagerOptions:
         garbage: whether the process's garbage collector is set up for many long-lived objects while the manager runs.
     """
 
-    name: str = "dynamo-manager"
+    name: str = "dynamo-ctrl"
     cache: CacheOptions = field(default_factory=CacheOptions)
     controller: ControllerOptions = field(default_factory=ControllerOptions)
     controllers: Mapping[str, ControllerOptions] = field(default_factory=lambda: MappingProxyType({}))

@@ -153,6 +153,7 @@ class Client:
 
     def _give_back(self, connection: Connection) -> None:
         if connection.usable and len(self._idle) < MAX_REQUESTS:
+            connection.resume()  # or its end would not be noticed
             self._idle.append((connection, self._loop.time()))
         else:
             connection.abort()

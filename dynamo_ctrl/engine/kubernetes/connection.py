@@ -8,12 +8,9 @@ anything of an answer had arrived. `abort` is immediate; `closed` is set once th
 from __future__ import annotations
 
 import asyncio
-from typing import Final, cast
+from typing import cast
 
 from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError, ResponseParser, Sink
-
-MAX_UNREAD: Final = 1 << 20
-"""Bytes of a body that are kept before somebody takes it."""
 
 
 class Broken(Exception):
@@ -42,7 +39,6 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[None] | None = None
         self._early: list[bytes] = []
         self._patient = False
-        self._early_size = 0
         self._answered = False
 
     # What asyncio calls.
@@ -99,11 +95,10 @@ class Connection(asyncio.Protocol):
 
     def send(self, request: bytes, *, bodyless: bool = False) -> None:
         """Send a request; its response replaces the one before."""
-        self._early, self._early_size = [], 0
+        self._early = []
         self._answered = self._patient = False
-        self._parser = ResponseParser(self._keep, bodyless=bodyless)
+        self._parser = ResponseParser(self._early.append, bodyless=bodyless)
         self.used += 1
-        self.resume()
         self.transport.write(request)
 
     async def head(self) -> Head:
@@ -118,10 +113,9 @@ class Connection(asyncio.Protocol):
         """Have the body given to `sink` from now on, what has arrived already first; at most about `limit` bytes."""
         assert self._parser is not None  # noqa: S101  (a request was sent)
         self._parser.sink, self._parser.limit = sink, limit
-        early, self._early, self._early_size = self._early, [], 0
+        early, self._early = self._early, []
         for piece in early:
             sink(piece)
-        self.resume()
 
     async def more(self) -> bool:
         """Wait until the sink was given something more; false at the end of the body. Raises `Broken` or `ProtocolError`."""
@@ -162,12 +156,6 @@ class Connection(asyncio.Protocol):
         if self._error is None:
             self._error = error
         self.abort()
-
-    def _keep(self, piece: bytes) -> None:
-        self._early.append(piece)
-        self._early_size += len(piece)
-        if self._early_size > MAX_UNREAD:
-            self.pause()
 
     async def _changed(self) -> None:
         if self._error is None and self.closed.done():

@@ -1,16 +1,17 @@
-"""Merge patches (RFC 7386) and JSON patches (RFC 6902), and what differs between two JSON trees.
+"""Merge patches (RFC 7386) and JSON patches (RFC 6902).
 
 Everything here is pure: trees that are given are never changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
 
+from dynamo_ctrl.objects.difference import changed_paths
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
 
 PatchType = Literal["merge", "json"]
@@ -85,22 +86,6 @@ def merge_diff(old: JsonMap, new: JsonMap) -> dict[str, Any]:
         elif next(changed_paths(before, after), None) is not None:  # to Python 1 equals True, to JSON it does not
             patch[key] = thaw(after)
     return patch
-
-
-def changed_paths(old: Any, new: Any, path: str = "") -> Iterator[str]:
-    """The paths at which two trees differ, as `spec.template.containers[0].image`, in sorted order."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in sorted(old.keys() | new.keys()):
-            inner = f"{path}.{key}" if path else str(key)
-            if key not in old or key not in new:
-                yield inner
-            else:
-                yield from changed_paths(old[key], new[key], inner)
-    elif _is_list(old) and _is_list(new) and len(old) == len(new):
-        for index, (before, after) in enumerate(zip(old, new, strict=True)):
-            yield from changed_paths(before, after, f"{path}[{index}]")
-    elif old != new or (isinstance(old, bool) is not isinstance(new, bool)):
-        yield path
 
 
 def escape(token: str) -> str:
@@ -206,7 +191,3 @@ def _remove(tree: Any, path: str) -> Any:
     parent, token = _parent(tree, path)
     del parent[token if isinstance(parent, dict) else int(token)]
     return tree
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from dynamo_ctrl.objects.difference import changed_paths
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.objects.patch import Patch, changed_paths, escape
+from dynamo_ctrl.objects.patch import Patch, escape
 
 Bound = Literal["uid", "generation", "version"]
 

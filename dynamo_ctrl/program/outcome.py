@@ -13,7 +13,7 @@ Rules that hold for every effect:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -22,13 +22,14 @@ import msgspec
 from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.engine.errors import Conflict
 from dynamo_ctrl.engine.port import Preconditions, Propagation
+from dynamo_ctrl.objects.difference import ABSENT, Difference, changed_paths, differences
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.owners import is_controlled_by, owner_reference
 from dynamo_ctrl.objects.patch import Patch as Change
-from dynamo_ctrl.objects.patch import PatchError, changed_paths
+from dynamo_ctrl.objects.patch import PatchError
 from dynamo_ctrl.program.binding import bound_patch, operations
 from dynamo_ctrl.program.effect import (
     AnyObject,
@@ -79,15 +80,20 @@ class Update:
 
     Attributes:
         subresource: empty, or `scale`.
-        paths: what differs, as `spec.replicas`.
+        differences: what differs, old and new.
         edited: it undoes a change that somebody made by hand.
     """
 
     live: AnyObject
     patch: Change
-    paths: tuple[str, ...]
+    differences: tuple[Difference, ...]
     subresource: str = ""
     edited: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Where it differs, as `spec.replicas`."""
+        return tuple(difference.path for difference in self.differences)
 
     def predicted(self) -> AnyObject:
         """The object after the patch, as far as it can be told without a server."""
@@ -185,8 +191,8 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
         after = {name: value for name, value in after.items() if name not in old} | new
     if not changes:
         return Unchanged(live)
-    paths = tuple(changed_paths(before, after))
-    return Update(live, bound_patch(live, changes, "generation"), paths, edited=found.edited)
+    differ = tuple(differences(before, after))
+    return Update(live, bound_patch(live, changes, "generation"), differ, edited=found.edited)
 
 
 def _creation(wanted: AnyObject, owner: AnyObject | None, view: Lookup, namespace: str) -> Unchanged | Creation:
@@ -200,20 +206,20 @@ def _patch(effect: Patch, view: Lookup) -> Outcome:
     live = _newest(target, view)
     if live is None or live.metadata.uid != target.metadata.uid:
         return Refused(Conflict(f"{target.ref} is not the object that was read any more (uid {target.metadata.uid})"))
-    changes, paths = _changes(live, effect.patch)
-    if not paths:
+    changes, differ = _changes(live, effect.patch)
+    if not differ:
         return Unchanged(live)
     if effect.same_generation and live.metadata.generation != target.metadata.generation:
         return Refused(Conflict(f"{target.ref} changed since it was read (generation {target.metadata.generation})"))
-    return Update(live, bound_patch(live, changes, "generation" if effect.same_generation else "uid"), paths)
+    return Update(live, bound_patch(live, changes, "generation" if effect.same_generation else "uid"), differ)
 
 
 def _patch_primary(patch: Change, primary: AnyObject) -> Outcome:
-    changes, paths = _changes(primary, patch)
-    return Update(primary, bound_patch(primary, changes, "version"), paths) if paths else Unchanged(primary)
+    changes, differ = _changes(primary, patch)
+    return Update(primary, bound_patch(primary, changes, "version"), differ) if differ else Unchanged(primary)
 
 
-def _changes(live: AnyObject, patch: Change) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+def _changes(live: AnyObject, patch: Change) -> tuple[list[dict[str, Any]], tuple[Difference, ...]]:
     """The operations of `patch` on `live`, and what they change. Status has one writer: not this one."""
     before = live.content()
     after = patch.apply(before)
@@ -222,8 +228,8 @@ def _changes(live: AnyObject, patch: Change) -> tuple[list[dict[str, Any]], tupl
         and next(changed_paths(before.get("status"), after.get("status")), None) is not None
     ):
         raise InvalidObject(f"{live.kind.kind} {live.key}", "status", "is written by its own reconciler only")
-    paths = tuple(changed_paths(before, after))
-    return (operations(before, after) if patch.type == "merge" else msgspec.json.decode(patch.body)), paths
+    changes = operations(before, after) if patch.type == "merge" else msgspec.json.decode(patch.body)
+    return changes, tuple(differences(before, after))
 
 
 def _delete(effect: Delete, primary: AnyObject, view: Lookup) -> Outcome:
@@ -248,10 +254,13 @@ def _shortens(grace_seconds: int | None, live: AnyObject) -> bool:
 
 def _scale(effect: Scale, view: Lookup) -> Outcome:
     live = view.get(effect.kind, effect.key)
-    if live is None or (live.content().get("spec") or {}).get("replicas") == effect.replicas:
+    if live is None:
+        return Unchanged(None)
+    replicas = (live.content().get("spec") or {}).get("replicas", ABSENT)
+    if replicas == effect.replicas:
         return Unchanged(live)
     patch = bound_patch(live, [{"op": "add", "path": "/spec/replicas", "value": effect.replicas}], "uid")
-    return Update(live, patch, ("spec.replicas",), subresource="scale")
+    return Update(live, patch, (Difference("spec.replicas", replicas, effect.replicas),), subresource="scale")
 
 
 def _ensure_finalizer(name: str, primary: AnyObject) -> Outcome:
@@ -260,12 +269,12 @@ def _ensure_finalizer(name: str, primary: AnyObject) -> Outcome:
         return Unchanged(primary)
     if not present:
         add = [{"op": "add", "path": "/metadata/finalizers", "value": [name]}]
-        return Update(primary, bound_patch(primary, add, "version"), ("metadata.finalizers",))
+        return Update(primary, bound_patch(primary, add, "version"), _finalizers(present, (name,)))
     add = [
         {"op": "test", "path": "/metadata/finalizers", "value": list(present)},
         {"op": "add", "path": "/metadata/finalizers/-", "value": name},
     ]
-    return Update(primary, bound_patch(primary, add, "uid"), ("metadata.finalizers",))
+    return Update(primary, bound_patch(primary, add, "uid"), _finalizers(present, (*present, name)))
 
 
 def _remove_finalizer(name: str, primary: AnyObject) -> Outcome:
@@ -274,7 +283,12 @@ def _remove_finalizer(name: str, primary: AnyObject) -> Outcome:
         return Unchanged(primary)
     path = f"/metadata/finalizers/{present.index(name)}"
     remove = [{"op": "test", "path": path, "value": name}, {"op": "remove", "path": path}]
-    return Update(primary, bound_patch(primary, remove, "uid"), ("metadata.finalizers",))
+    kept = tuple(each for each in present if each != name)
+    return Update(primary, bound_patch(primary, remove, "uid"), _finalizers(present, kept))
+
+
+def _finalizers(old: Sequence[str], new: Sequence[str]) -> tuple[Difference, ...]:
+    return (Difference("metadata.finalizers", list(old) or ABSENT, list(new) or ABSENT),)
 
 
 def _newest(target: AnyObject, view: Lookup) -> AnyObject | None:

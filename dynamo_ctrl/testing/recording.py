@@ -20,8 +20,9 @@ from dynamo_ctrl.engine.port import (
     WatchEvent,
     WatchOptions,
 )
+from dynamo_ctrl.objects.difference import changed_paths
 from dynamo_ctrl.objects.key import Key, Ref
-from dynamo_ctrl.objects.patch import Patch, changed_paths
+from dynamo_ctrl.objects.patch import Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

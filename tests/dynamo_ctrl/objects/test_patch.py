@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dynamo_ctrl.objects.difference import changed_paths
 from dynamo_ctrl.objects.frozen import freeze
 from dynamo_ctrl.objects.patch import (
     Patch,
     PatchError,
     PatchTestFailed,
     apply_json,
-    changed_paths,
     escape,
     merge,
     merge_diff,

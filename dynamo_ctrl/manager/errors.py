@@ -29,6 +29,22 @@ class StopOverrun(ManagerError):
         super().__init__(f"not everything ended within the stop budget of {budget:g} s:\n" + "\n".join(self.hanging))
 
 
+class LeadershipLost(ManagerError):
+    """The lease is no longer ours: writes have ended, and the process is to exit.
+
+    Attributes:
+        lease: the Lease, as namespace/name.
+        reason: how it was lost.
+        hanging: what had not ended when `run` raised; nothing is waited for.
+    """
+
+    def __init__(self, lease: str, reason: str) -> None:
+        self.lease = lease
+        self.reason = reason
+        self.hanging: tuple[str, ...] = ()
+        super().__init__(f"leader election lost: lease {lease}: {reason}")
+
+
 class CannotListen(ManagerError):
     """An address that a server of the manager cannot listen on.
 

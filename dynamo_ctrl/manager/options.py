@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
 
@@ -14,6 +15,76 @@ from dynamo_ctrl.controller.options import ControllerOptions
 from dynamo_ctrl.manager.errors import InvalidOption
 
 T = TypeVar("T")
+
+JITTER = 1.2
+"""A candidate waits for a retry period and up to this share of it longer; a renew deadline has to leave room for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderElectionOptions:
+    """How managers agree on who works. All times are seconds; the rules are those of `dynamo_ctrl.manager.election`.
+
+    Attributes:
+        enabled: without it every manager works at once.
+        name: of the Lease; needed, and the same for all replicas.
+        namespace: of the Lease; the Pod's own when empty, and needed outside a cluster.
+        identity: ours, unique for each process; host name and a random uuid when empty.
+        lease_duration: how long others wait after the last renewal that they have seen. Written into the Lease as whole seconds.
+        renew_deadline: after so long without a successful renewal the leader gives up.
+        retry_period: between two tries.
+        guard_margin: by so much writes end before the renew deadline.
+        health_tolerance: `/healthz` fails when a lease that we claim is older than its duration and this.
+        release: whether a clean stop gives the lease back, so that another replica takes over at once.
+        labels: for the Lease.
+        renewal: `thread` renews on a thread with a connection of its own, so that a busy loop does not lose the lease; `loop`
+            renews on the manager's loop through its engine: for engines that live there, such as the memory engine.
+        groups: by controller, the name of a lease of its own under which it works; another replica may hold it.
+    """
+
+    enabled: bool = False
+    name: str = ""
+    namespace: str = ""
+    identity: str = ""
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+    guard_margin: float = 1.0
+    health_tolerance: float = 20.0
+    release: bool = True
+    labels: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    renewal: Literal["thread", "loop"] = "thread"
+    groups: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        """Raises `ValueError` that names the field."""
+        for name in ("lease_duration", "renew_deadline", "retry_period"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: must be positive and finite, got {getattr(self, name)}")
+        for name in ("guard_margin", "health_tolerance"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: must be finite and not negative, got {getattr(self, name)}")
+        if not self.lease_duration > self.renew_deadline:
+            raise ValueError(f"lease_duration: must be more than renew_deadline ({self.renew_deadline:g})")
+        if not self.renew_deadline > self.retry_period * JITTER:
+            raise ValueError(f"renew_deadline: must be more than {JITTER} times retry_period ({self.retry_period:g})")
+        if not self.renew_deadline - self.guard_margin > self.retry_period * JITTER:
+            raise ValueError(
+                f"guard_margin: must leave writes more than {JITTER} times retry_period of the renew_deadline"
+            )
+        if self.enabled and not self.name:
+            raise ValueError("name: must be given when leader election is enabled")
+        for controller, name in self.groups.items():
+            if not name:
+                raise ValueError(f"groups: the lease of {controller!r} needs a name")
+
+    @property
+    def request_timeout(self) -> float:
+        """Seconds that one request of the election may take."""
+        return max(1.0, self.renew_deadline / 2)
+
+    def leases(self) -> tuple[str, ...]:
+        """The names of all leases, each once; that of everything without a group first."""
+        return tuple(dict.fromkeys((self.name, *self.groups.values())))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,10 +98,13 @@ class ManagerOptions:
         controllers: for single controllers, by name.
         health_address: where `/healthz` and `/readyz` are served, as `host:port` or `:port`; "" or "0" for nowhere.
         metrics_address: where `/metrics` is served; it may be the same address.
+        leader_election: whether, and how, only one of several managers works.
         sync_timeout: how long the start waits for caches before it goes on; controllers wait for their own sources anyway.
-        stop_budget: how long everything together may take to stop.
+        stop_budget: how long everything together may take to stop; 0 cancels without waiting, infinity waits for ever.
         event_capacity: events that may wait to be sent; more are dropped.
         event_flush: how long the last events may take when everything else has stopped.
+        stall_threshold: the loop is reported when it stands still for longer (R 4, 14); 0 for never.
+        request_histograms: whether the rest client's histograms are kept; they cost a little on each request.
         garbage: whether the process's garbage collector is set up for many long-lived objects while the manager runs.
     """
 
@@ -40,15 +114,18 @@ class ManagerOptions:
     controllers: Mapping[str, ControllerOptions] = field(default_factory=lambda: MappingProxyType({}))
     health_address: str = ""
     metrics_address: str = ""
+    leader_election: LeaderElectionOptions = field(default_factory=LeaderElectionOptions)
     sync_timeout: float = 10.0
     stop_budget: float = 30.0
     event_capacity: int = 1000
     event_flush: float = 5.0
+    stall_threshold: float = 0.1
+    request_histograms: bool = False
     garbage: bool = True
 
     def __post_init__(self) -> None:
         """Raises `ValueError` that names the field."""
-        for name in ("sync_timeout", "stop_budget", "event_flush"):
+        for name in ("sync_timeout", "stop_budget", "event_flush", "stall_threshold"):
             if not getattr(self, name) >= 0:
                 raise ValueError(f"{name}: must not be negative, got {getattr(self, name)}")
         if self.event_capacity < 1:

@@ -1,65 +1,77 @@
-"""The entry of the process: arguments in, exit code out. 0 is success, 1 a time-out, 2 bad input."""
+"""The entry of the process: arguments in, exit code out. 0 is success, 1 not ready in time, 2 bad input."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
+from dynamo_ctrl.engine.errors import EngineError
 from dynamo_ctrl.engine.kubernetes.config import ConfigError
 from dynamo_ctrl.engine.registry import BrokenEngine, UnknownEngine
-from dynamo_ctrl.manager.errors import InvalidOption, StopOverrun
+from dynamo_ctrl.manager.errors import CannotListen, InvalidOption, ManagerError, StopOverrun
 from dynamo_ctrl.objects.errors import InvalidObject
-from dynamo_ctrl.objects.frozen import EMPTY
-from dynamo_ctrl.program.errors import DefinitionError, NotAProgram, UnknownProgram
-from dynamo_manager import install, listing, logs
+from dynamo_ctrl.program.errors import DefinitionError
+from dynamo_manager import crds, install, listing, logs
 from dynamo_manager.cli import CrdsOptions, ProgramsOptions, RunOptions, parse
 from dynamo_manager.errors import NotReadyError, UsageError
-from dynamo_manager.run import run, write_crds
-from dynamo_manager.settings import settle
+from dynamo_manager.run import run
+from dynamo_manager.settings import Settings, settle
 
-BAD_INPUT = (
-    UsageError,
-    ConfigError,
-    InvalidOption,
-    InvalidObject,
-    UnknownEngine,
-    BrokenEngine,
-    UnknownProgram,
-    NotAProgram,
-    DefinitionError,
-)
+BAD_INPUT: Final = (
+    UsageError, ConfigError, InvalidOption, InvalidObject, UnknownEngine, BrokenEngine, DefinitionError, EngineError,
+)  # fmt: skip
 """What ends the process with 2 and one line, without a traceback."""
+
+_FLAGS: Final = {"health_address": "--health-bind-address", "metrics_address": "--metrics-bind-address"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
     try:
-        return _dispatch(sys.argv[1:] if arguments is None else arguments)
-    except BAD_INPUT as error:
-        return _complain(2, str(error))
-    except NotReadyError as error:
-        return _complain(1, "not ready in time", *error.reasons)
-    except StopOverrun as error:
-        return _complain(1, str(error))
+        code = _dispatch(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except (*BAD_INPUT, ManagerError, NotReadyError) as error:
+        return _complain(error)
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would try once more to flush it at the end, and complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
 
 
 def _dispatch(arguments: Sequence[str]) -> int:
-    options = parse(arguments)
-    match options:
-        case CrdsOptions():
-            write_crds(install.programs((), EMPTY), options.output)
+    match parse(arguments):
+        case CrdsOptions(output=output):
+            crds.write(install.programs(), output)
         case ProgramsOptions():
-            for line in listing.lines(install.programs((), EMPTY)):
+            for line in listing.lines(install.programs()):
                 sys.stdout.write(f"{line}\n")
-        case RunOptions():
+        case RunOptions() as options:
             settings = settle(options)
             logs.configure(settings.log_format, settings.log_level)
             with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-                return runner.run(run(options, settings))
+                return runner.run(_run(options, settings))
     return 0
+
+
+async def _run(options: RunOptions, settings: Settings) -> int:
+    """`run`, unless something did not stop: it would hold up an orderly end for ever. The log has named it."""
+    try:
+        return await run(options, settings)
+    except StopOverrun:
+        code = 1
+    except ExceptionGroup as both:  # an error, and a stop that overran on top of it
+        if not isinstance(both.exceptions[-1], StopOverrun):
+            raise
+        code = _complain(both.exceptions[0])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
@@ -72,10 +84,20 @@ def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
     return factory
 
 
-def _complain(code: int, first: str, *more: str) -> int:
-    sys.stderr.write(f"dynamo-manager: {first}\n")
-    for line in more:
-        sys.stderr.write(f"  {line}\n")
+def _complain(error: Exception) -> int:
+    """Say on standard error what was wrong, and return the exit code for it."""
+    code, first = 1, str(error)
+    more: tuple[str, ...] = ()
+    match error:
+        case NotReadyError(reasons=reasons):
+            more = reasons
+        case CannotListen(option=option):
+            code = 2
+            first = f"{_FLAGS[option]}: cannot listen on {error.address}: {error.cause}; choose another address, or 0"
+        case _ if isinstance(error, BAD_INPUT):
+            code = 2
+    lines = [f"dynamo-manager: {first}", *(f"  {reason}" for reason in more)]
+    sys.stderr.write("".join(f"{line}\n" for line in lines))
     return code
 
 

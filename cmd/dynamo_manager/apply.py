@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingType
-from typing import Any
+from typing import Any, Final
 
-from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, Invalid, NotFound
+from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, NotFound
 from dynamo_ctrl.engine.port import Engine, Resource
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.frozen import thaw
@@ -19,10 +19,10 @@ from dynamo_ctrl.objects.patch import Patch
 from dynamo_manager.errors import UsageError
 from dynamo_manager.manifests import Manifest
 
-ESTABLISH_ATTEMPTS = 100
+ESTABLISH_ATTEMPTS: Final = 100
 """How often a new definition is looked at until the server serves it; with the pause below, ten seconds."""
 
-ESTABLISH_PAUSE = 0.1
+ESTABLISH_PAUSE: Final = 0.1
 """Seconds between two looks."""
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -65,19 +65,17 @@ class Applier:
         return (*done, *[await self._apply(manifest) for manifest in others])
 
     async def _apply(self, manifest: Manifest) -> AnyObject:
-        kind = await self._kind(manifest)
-        key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
-        content = thaw(manifest.content)
-        content.pop("status", None)
-        if kind.namespaced:
-            content["metadata"]["namespace"] = key.namespace
         try:
+            kind = await self._kind(manifest)
+            key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
+            content = thaw(manifest.content)
+            content.pop("status", None)
+            if kind.namespaced:
+                content["metadata"]["namespace"] = key.namespace
             try:
                 answer = await self._engine.create(kind, key.namespace, kind.object(content).raw)
             except AlreadyExists:
                 answer = await self._engine.patch(kind, key, Patch.merge(content))
-        except (Invalid, NotFound) as error:
-            raise UsageError(f"{manifest}: {error.message}") from error
         except EngineError as error:
             if 400 <= error.code < 500:
                 raise UsageError(f"{manifest}: {error.message}") from error
@@ -88,20 +86,22 @@ class Applier:
     async def _kind(self, manifest: Manifest) -> Kind[Any]:
         known = self._known.get((manifest.api_version, manifest.kind))
         if known is None:
-            group, _, version = manifest.api_version.rpartition("/")
-            try:
-                resources = await self._engine.discover(group, version)
-            except NotFound:
-                resources = ()
-            found = next((resource for resource in resources if resource.kind == manifest.kind), None)
-            if found is None:
-                raise UsageError(
-                    f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; "
-                    "apply its CustomResourceDefinition first"
-                )
-            known = _untyped(found)
-            self._known[manifest.api_version, manifest.kind] = known
+            known = self._known[manifest.api_version, manifest.kind] = _untyped(await self._discover(manifest))
         return known
+
+    async def _discover(self, manifest: Manifest) -> Resource:
+        group, _, version = manifest.api_version.rpartition("/")
+        try:
+            resources = await self._engine.discover(group, version)
+        except NotFound:
+            resources = ()
+        for resource in resources:
+            if resource.kind == manifest.kind:
+                return resource
+        raise UsageError(
+            f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; "
+            "correct apiVersion and kind, or apply the CustomResourceDefinition first"
+        )
 
     async def _established(self, definition: AnyObject) -> None:
         for _ in range(ESTABLISH_ATTEMPTS):

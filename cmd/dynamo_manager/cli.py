@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Any, Final, NoReturn
 
 from dynamo_ctrl import __version__
+from dynamo_ctrl.objects.duration import InvalidDuration, parse_duration
 from dynamo_manager.errors import UsageError
-from dynamo_manager.logs import LEVELS, LogFormat
+from dynamo_manager.logs import FORMATS, LEVELS, LogFormat, LogLevel
 
-_DURATION = re.compile(r"^(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?$")
+MEMORY: Final = "memory"
+"""The engine that lives in the process. It starts empty, and there is no cluster to reach."""
+
+_NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,27 +33,27 @@ class RunOptions:
         timeout: seconds for `until_ready`.
     """
 
-    engine: str
-    kubeconfig: Path | None
-    context: str | None
-    namespaces: tuple[str, ...]
-    programs: tuple[str, ...]
-    workers: int | None
-    apply: tuple[tuple[Path, ...], ...]
-    until_ready: bool
-    timeout: float | None
-    metrics_bind_address: str | None
-    health_bind_address: str | None
-    config: Path | None
-    log_format: LogFormat | None
-    log_level: str | None
+    engine: str = "kubernetes"
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespaces: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    workers: int | None = None
+    apply: tuple[tuple[Path, ...], ...] = ()
+    until_ready: bool = False
+    timeout: float | None = None
+    metrics_bind_address: str | None = None
+    health_bind_address: str | None = None
+    config: Path | None = None
+    log_format: LogFormat | None = None
+    log_level: LogLevel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrdsOptions:
     """What `dynamo-manager crds` was asked for: a folder to write into, or `None` for standard output."""
 
-    output: Path | None
+    output: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,99 +68,172 @@ def parse(arguments: Sequence[str]) -> Options:
     """Read the command line.
 
     Raises:
-        UsageError: a flag that is unknown or has a bad value.
+        UsageError: a flag that is unknown, given twice, has a bad value, or makes no sense beside the others.
         SystemExit: after `--help` and `--version`, with code 0.
     """
-    given = _parser().parse_args(arguments)
-    command: Literal["run", "crds", "programs"] = given.command
-    if command == "crds":
-        return CrdsOptions(output=given.output)
-    if command == "programs":
-        return ProgramsOptions()
-    if given.timeout is not None and not given.until_ready:
-        raise UsageError("--timeout: only together with --until-ready")
-    if given.until_ready and not given.apply:
-        raise UsageError("--until-ready: needs --apply, or nothing is waited for")
-    return RunOptions(
-        engine=given.engine,
-        kubeconfig=given.kubeconfig,
-        context=given.context,
-        namespaces=tuple(given.namespace or ()),
-        programs=tuple(name for part in given.programs or () for name in part.split(",") if name),
-        workers=given.workers,
-        apply=tuple(tuple(stage) for stage in given.apply or ()),
-        until_ready=given.until_ready,
-        timeout=given.timeout,
-        metrics_bind_address=given.metrics_bind_address,
-        health_bind_address=given.health_bind_address,
-        config=given.config,
-        log_format=given.log_format,
-        log_level=given.log_level,
+    given = vars(_parser().parse_args(arguments))
+    options: Options = given.pop("make")(**given)
+    return options
+
+
+def _run(*, namespace: Sequence[str], programs: str | None, **given: Any) -> RunOptions:
+    options = RunOptions(
+        **{name: value for name, value in given.items() if value is not None},
+        namespaces=tuple(dict.fromkeys(namespace)),
+        programs=() if programs is None else _names(programs),
     )
+    if options.timeout is not None and not options.until_ready:
+        raise UsageError("--timeout: makes sense only with --until-ready")
+    if options.until_ready and not options.apply:
+        raise UsageError("--until-ready: needs --apply, or there is nothing to wait for")
+    if options.engine == MEMORY and (options.kubeconfig or options.context):
+        flag = "--kubeconfig" if options.kubeconfig else "--context"
+        raise UsageError(f"{flag}: the memory engine reaches no cluster; leave it out, or use --engine kubernetes")
+    return options
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse, with errors as values instead of an exit in the middle."""
+    """argparse, with errors as values instead of an exit in the middle, and without guessing abbreviated flags."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options, allow_abbrev=False)
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(f"{message} (see {self.prog} --help)")
+        text = message.removeprefix("argument ")
+        raise UsageError(f"{text} (see {self.prog} --help)")
+
+
+class _Once(argparse.Action):
+    """Takes one value, once: of two, one would silently lose."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, "given twice")
+        setattr(namespace, self.dest, values)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="dynamo-manager", description="Run controllers that drive pure reconcilers.")
+    parser = _Parser(prog="dynamo-manager", description="Controllers that drive pure reconcilers on a cluster.")
     parser.add_argument("--version", action="version", version=f"dynamo-manager {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
-
+    commands = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     run = commands.add_parser("run", help="run the manager", description="Run the installed programs.")
-    run.add_argument(
-        "--engine", default="kubernetes", metavar="NAME", help="memory, kubernetes, or another installed one"
-    )
-    run.add_argument(
-        "--kubeconfig", type=Path, metavar="FILE", help="before $KUBECONFIG, in-cluster and ~/.kube/config"
-    )
-    run.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-    run.add_argument(
-        "--namespace", action="append", metavar="NAME", help="work in this namespace only; repeat for several"
-    )
-    run.add_argument("--programs", action="append", metavar="A,B", help="installed programs to run; all by default")
-    run.add_argument("--workers", type=_positive, metavar="N", help="concurrent reconciles of each controller")
-    run.add_argument(
-        "--apply", action="append", nargs="+", type=Path, metavar="FILE",
-        help="apply manifests; repeat for stages, each applied when the one before is ready",
-    )  # fmt: skip
-    run.add_argument("--until-ready", action="store_true", help="end when everything applied is ready")
-    run.add_argument(
-        "--timeout", type=_duration, metavar="D", help="bound of --until-ready, e.g. 90s or 5m; then exit 1"
-    )
-    run.add_argument("--metrics-bind-address", type=_address, metavar="ADDR", help="host:port, 0 to disable")
-    run.add_argument("--health-bind-address", type=_address, metavar="ADDR", help="host:port, 0 to disable")
-    run.add_argument("--config", type=Path, metavar="FILE", help="configuration file; flags win over it")
-    run.add_argument("--log-format", choices=("text", "json"))
-    run.add_argument("--log-level", choices=LEVELS)
-
+    run.set_defaults(make=_run)
+    _cluster(run)
+    _work(run)
+    _process(run)
     crds = commands.add_parser("crds", help="print the CustomResourceDefinitions of the installed programs")
-    crds.add_argument("--output", type=Path, metavar="DIR", help="write one file for each instead")
-    commands.add_parser("programs", help="list what is installed and what it watches")
+    crds.set_defaults(make=CrdsOptions)
+    crds.add_argument("--output", action=_Once, type=Path, metavar="DIR", help="write a file for each of them instead")
+    programs = commands.add_parser("programs", help="list what is installed and what it watches")
+    programs.set_defaults(make=ProgramsOptions)
     return parser
 
 
+def _cluster(run: argparse.ArgumentParser) -> None:
+    group = run.add_argument_group("the cluster")
+    group.add_argument(
+        "--engine", action=_Once, metavar="NAME",
+        help="kubernetes (the default), memory (in the process, with a simulated data plane), or another installed one",
+    )  # fmt: skip
+    group.add_argument(
+        "--kubeconfig", action=_Once, type=Path, metavar="FILE",
+        help="goes before $KUBECONFIG, the Pod's service account and ~/.kube/config",
+    )  # fmt: skip
+    group.add_argument("--context", action=_Once, metavar="NAME", help="a context of the kubeconfig")
+    group.add_argument(
+        "--namespace", action="append", type=_namespace, default=[], metavar="NAME",
+        help="work in this namespace only; repeat it for several",
+    )  # fmt: skip
+
+
+def _work(run: argparse.ArgumentParser) -> None:
+    group = run.add_argument_group("the work")
+    group.add_argument("--programs", action=_Once, metavar="A,B", help="installed programs to run; all by default")
+    group.add_argument("--workers", action=_Once, type=_positive, metavar="N", help="reconciles at once per controller")
+    group.add_argument(
+        "--apply", action=_Stages, nargs="+", type=Path, metavar="FILE",
+        help="apply manifests; repeat it for stages: each is applied when everything of the one before is ready",
+    )  # fmt: skip
+    group.add_argument("--until-ready", action="store_true", help="end when everything that was applied is ready")
+    group.add_argument(
+        "--timeout", action=_Once, type=_duration, metavar="D",
+        help="how long --until-ready may take, e.g. 90s or 5m; then the exit code is 1",
+    )  # fmt: skip
+
+
+def _process(run: argparse.ArgumentParser) -> None:
+    group = run.add_argument_group("the process")
+    group.add_argument(
+        "--metrics-bind-address", action=_Once, type=_address, metavar="ADDR",
+        help="where /metrics is served: host:port, :port, or 0 for nowhere (the default)",
+    )  # fmt: skip
+    group.add_argument(
+        "--health-bind-address", action=_Once, type=_address, metavar="ADDR",
+        help="where /healthz and /readyz are served; may be the same address",
+    )  # fmt: skip
+    group.add_argument(
+        "--config", action=_Once, type=Path, metavar="FILE", help="configuration file; flags win over it"
+    )
+    group.add_argument("--log-format", action=_Once, choices=FORMATS, help="text by default")
+    group.add_argument("--log-level", action=_Once, choices=LEVELS, help="info by default")
+
+
+class _Stages(argparse.Action):
+    """Collects the values of each occurrence as one stage."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, (*(getattr(namespace, self.dest) or ()), tuple(values)))
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
+    if not all(names):
+        raise UsageError(f"--programs: must be names with commas between them, not {text!r}")
+    return names
+
+
+def _checked(holds: Callable[[str], bool], rule: str) -> Callable[[str], str]:
+    def check(text: str) -> str:
+        if not holds(text):
+            raise argparse.ArgumentTypeError(f"must be {rule}, not {text!r}")
+        return text
+
+    return check
+
+
+_namespace = _checked(lambda text: bool(_NAMESPACE.fullmatch(text)), "the name of a namespace")
+_address = _checked(lambda text: text == "0" or _is_address(text), "host:port, :port, or 0")
+
+
+def _is_address(text: str) -> bool:
+    host, colon, port = text.rpartition(":")
+    bare = ":" not in host or (host.startswith("[") and host.endswith("]"))
+    return bool(colon) and bare and port.isascii() and port.isdecimal() and int(port) < 65536
+
+
 def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
+    if not (text.isascii() and text.isdecimal()) or int(text) < 1:
         raise argparse.ArgumentTypeError(f"must be a whole number of at least 1, not {text!r}")
     return int(text)
 
 
 def _duration(text: str) -> float:
-    found = _DURATION.match(text)
-    if not text or found is None:
-        raise argparse.ArgumentTypeError(f"not a duration: {text!r} (expected e.g. 90s, 5m, 1h30m)")
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
-    return hours * 3600 + minutes * 60 + seconds
-
-
-def _address(text: str) -> str:
-    host, colon, port = text.rpartition(":")
-    del host
-    if text != "0" and not (colon and port.isdecimal() and int(port) < 65536):
-        raise argparse.ArgumentTypeError(f"not an address: {text!r} (expected host:port, :port, or 0)")
-    return text
+    try:
+        seconds = parse_duration(text).total_seconds()
+    except InvalidDuration as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    if seconds <= 0:
+        raise argparse.ArgumentTypeError(f"must be longer than nothing, not {text!r}")
+    return seconds

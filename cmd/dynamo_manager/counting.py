@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
 
 from dynamo_ctrl.engine.port import (
     AnyKind,
@@ -17,28 +18,39 @@ from dynamo_ctrl.engine.port import (
     WatchEvent,
     WatchOptions,
 )
+from dynamo_ctrl.objects.builtin.extensions import EVENT
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.patch import Patch
 
 
+class Target(NamedTuple):
+    """What a write was sent to. The name is empty where the server makes one."""
+
+    kind: str
+    key: Key
+    subresource: str = ""
+
+
 class CountingEngine:
-    """Passes every call on to another engine and counts it.
+    """Passes every call on to another engine and counts it, whatever comes of it.
 
     Attributes:
-        requests: by verb.
-        writes: by `kind namespace/name`; events are left out, nobody converges on them.
+        requests: by verb; those for events are under `event`.
+        writes: write requests by what they were sent to; events are left out, nobody converges on them.
     """
 
     def __init__(self, inner: Engine) -> None:
         self.inner = inner
         self.name = inner.name
         self.requests: Counter[str] = Counter()
-        self.writes: Counter[str] = Counter()
+        self.writes: Counter[Target] = Counter()
 
-    def _write(self, verb: str, kind: AnyKind, name: object, subresource: str = "") -> None:
-        self.requests[verb] += 1
-        if kind.kind != "Event":
-            self.writes[f"{kind.kind} {name}{'/' + subresource if subresource else ''}"] += 1
+    def _write(self, verb: str, kind: AnyKind, key: Key, subresource: str = "") -> None:
+        if kind == EVENT:
+            self.requests["event"] += 1
+        else:
+            self.requests[verb] += 1
+            self.writes[Target(kind.kind, key, subresource)] += 1
 
     async def list(self, kind: AnyKind, options: ListOptions) -> Page:
         """Counted as `list`."""
@@ -56,10 +68,9 @@ class CountingEngine:
         return await self.inner.get(kind, key, subresource=subresource)
 
     async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
-        """Counted as `create`, and as a write of the object that was made."""
-        answer = await self.inner.create(kind, namespace, body)
-        self._write("create", kind, kind.decode(answer).key)
-        return answer
+        """Counted as `create`, and as a write of the object that is to be made."""
+        self._write("create", kind, Key(namespace, kind.decode(body).metadata.name))
+        return await self.inner.create(kind, namespace, body)
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Counted as `update` and as a write."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 class UsageError(Exception):
-    """Bad input: flags, files, configuration, names. The process ends with exit code 2."""
+    """Bad input: flags, files, configuration, names, a server that cannot be used. The process ends with exit code 2."""
 
 
 class NotReadyError(Exception):
-    """The time-out passed before everything was ready. The process ends with exit code 1.
+    """Not everything was ready when it had to be. The process ends with exit code 1.
 
     Attributes:
         reasons: what keeps each object from being ready, one line each.
     """
 
-    def __init__(self, reasons: tuple[str, ...]) -> None:
-        self.reasons = reasons
-        super().__init__("; ".join(reasons))
+    def __init__(self, what: str, reasons: Iterable[str] = ()) -> None:
+        self.reasons = tuple(reasons)
+        super().__init__(what)

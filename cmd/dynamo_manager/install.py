@@ -3,30 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
-from dynamo_ctrl.objects.frozen import JsonMap
+from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.frozen import EMPTY, JsonMap
 from dynamo_ctrl.program.program import Configurable, Defines
 from dynamo_ctrl.program.registry import Loaded, load_programs
+from dynamo_manager.errors import UsageError
 
-DATA_PLANE_GROUP = "dynamo_ctrl.data_planes"
+DATA_PLANE_GROUP: Final = "dynamo_ctrl.data_planes"
 """Entry points of programs that play what a real cluster runs by itself; only the memory engine needs them."""
 
 
-def programs(names: Sequence[str], document: JsonMap) -> tuple[Loaded, ...]:
+def programs(names: Sequence[str] = (), document: JsonMap = EMPTY) -> tuple[Loaded, ...]:
     """The installed programs (or those named) under that configuration document.
 
     Raises:
+        UsageError: a program does not accept the document, or none reads it.
         UnknownProgram, NotAProgram, DefinitionError: see `load_programs`.
-        InvalidObject: a program does not accept the document.
     """
-    return tuple(
-        Loaded(
-            program=loaded.program.configured(document) if _takes(loaded, document) else loaded.program,
-            entry=loaded.entry,
-            distribution=loaded.distribution,
-        )
-        for loaded in load_programs(names or None)
-    )
+    loaded = load_programs(names or None)
+    if not document:
+        return loaded
+    if not any(isinstance(one.program, Configurable) for one in loaded):
+        raise UsageError(f"--config: none of these programs reads it: {', '.join(one.name for one in loaded)}")
+    try:
+        return tuple(_configured(one, document) for one in loaded)
+    except InvalidObject as error:
+        raise UsageError(f"--config: {error}") from error
 
 
 def data_plane() -> tuple[Loaded, ...]:
@@ -45,5 +49,8 @@ def definitions(loaded: Iterable[Loaded]) -> tuple[JsonMap, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def _takes(loaded: Loaded, document: JsonMap) -> bool:
-    return bool(document) and isinstance(loaded.program, Configurable)
+def _configured(loaded: Loaded, document: JsonMap) -> Loaded:
+    program = loaded.program
+    if isinstance(program, Configurable):
+        program = program.configured(document)
+    return Loaded(program=program, entry=loaded.entry, distribution=loaded.distribution)

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from dynamo_ctrl.controller.builder import Watches
+from dynamo_ctrl.controller.builder import Watch, Watches
 from dynamo_ctrl.program.registry import Loaded
 
 
-def lines(programs: tuple[Loaded, ...]) -> Iterator[str]:
-    """One paragraph for each program."""
-    for loaded in programs:
-        provider = getattr(loaded.program, "provider", None)
-        role = f" (provider {provider})" if provider else ""
-        yield f"{loaded.name}{role}  from {loaded.distribution}, entry {loaded.entry}"
-        watches: Watches[object] = loaded.program.watches  # type: ignore[type-var]
-        yield f"  primary  {watches.primary.kind}"
+def lines(programs: Sequence[Loaded]) -> Iterator[str]:
+    """A paragraph for each program."""
+    for number, loaded in enumerate(programs):
+        if number:
+            yield ""
+        provider = getattr(loaded.program, "provider", "")
+        yield f"{loaded.entry}  ({loaded.distribution}{f', provider {provider}' if provider else ''})"
+        watches: Watches[Any] = loaded.program.watches
+        yield _line("drives", watches.primary)
         for watch in watches.others:
-            how = "reads" if watch.mapper is None else "watches"
-            yield f"  {how:8} {watch.kind}{'  (optional)' if watch.optional else ''}"
+            yield _line("reads" if watch.mapper is None else "watches", watch)
+
+
+def _line(how: str, watch: Watch[Any]) -> str:
+    extras = [f"labels {watch.label_selector}"] if watch.label_selector else []
+    extras += ["optional"] if watch.optional else []
+    more = f"  ({', '.join(extras)})" if extras else ""
+    return f"  {how:8} {watch.kind}{more}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
@@ -15,10 +16,10 @@ from dynamo_manager.tree import Row
 
 
 class LiveTable:
-    """Redraws the owner tree in place; lines that are said stay above it."""
+    """Redraws the owner tree in place; what is said, and what is logged to the same terminal, stays above it."""
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, auto_refresh=False, transient=False)
+        self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
 
     def __enter__(self) -> Self:
         self._live.start()
@@ -32,13 +33,14 @@ class LiveTable:
     def show(self, rows: Sequence[Row]) -> None:
         """Draw the tree as it is now."""
         table = Table(box=None, pad_edge=False)
-        for title in ("OBJECT", "READY", "STATE"):
-            table.add_column(title, no_wrap=title != "STATE")
+        table.add_column("OBJECT", no_wrap=True, overflow="ellipsis", ratio=3)
+        table.add_column("READY", no_wrap=True, width=5)
+        table.add_column("STATE", no_wrap=True, overflow="ellipsis", ratio=2)
         for row in rows:
-            name = Text("  " * row.depth + f"{row.kind} ", style="dim").append(row.name, style="default")
-            table.add_row(name, Text("yes", "green") if row.ready else Text("no", "yellow"), row.text)
+            name = Text("  " * row.depth).append(f"{row.kind} ", style="dim").append(row.name)
+            table.add_row(name, Text("yes", "green") if row.ready else Text("no", "yellow"), Text(row.text))
         self._live.update(table, refresh=True)
 
     def say(self, text: str) -> None:
-        """A line above the table."""
-        self._live.console.print(text, highlight=False, markup=False)
+        """A line above the table, or below it once it is closed."""
+        self._live.console.print(text, highlight=False, markup=False, soft_wrap=True)

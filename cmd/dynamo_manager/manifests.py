@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from dynamo_ctrl.objects.frozen import JsonMap, freeze
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.key import Key
+from dynamo_manager import documents
 from dynamo_manager.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One document of a manifest file."""
+    """One object of a manifest file.
+
+    Attributes:
+        source: the file.
+        content: the object, frozen.
+    """
 
     source: str
     content: JsonMap
@@ -37,54 +41,67 @@ class Manifest:
         return Key(metadata.get("namespace") or default_namespace, metadata["name"])
 
     def __str__(self) -> str:
-        return f"{self.source}: {self.kind} {self.content['metadata'].get('name')}"
+        return f"{self.source}: {self.kind} {self.content['metadata']['name']}"
 
 
 def load(paths: Iterable[Path]) -> tuple[Manifest, ...]:
-    """Every document of the files, in order; `List` objects are taken apart.
+    """Every object of the files, in order; `List` objects are taken apart.
 
     Raises:
-        UsageError: a file that cannot be read, is not YAML, or holds something that is no Kubernetes object.
+        UsageError: a file that cannot be read, is not YAML, is empty, or holds something that is no Kubernetes object.
     """
-    return tuple(manifest for path in paths for manifest in _documents(path))
+    return tuple(manifest for path in paths for manifest in _file(path))
 
 
-def _documents(path: Path) -> Iterator[Manifest]:
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
-    try:
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except yaml.YAMLError as error:
-        raise UsageError(f"{path} is not YAML: {' '.join(str(error).split())}") from error
-    for number, document in enumerate(documents):
-        if document is not None:
-            yield from _objects(f"{path}[{number}]" if len(documents) > 1 else str(path), document)
+def _file(path: Path) -> tuple[Manifest, ...]:
+    found = documents.read(path)
+    manifests = tuple(
+        manifest
+        for number, document in enumerate(found, start=1)
+        if document is not None
+        for manifest in _objects(str(path), f"{path}, document {number}" if len(found) > 1 else str(path), document)
+    )
+    if not manifests:
+        raise UsageError(f"{path}: there is no object in it")
+    return manifests
 
 
-def _objects(source: str, document: Any) -> Iterator[Manifest]:
-    if not isinstance(document, dict):
-        raise UsageError(f"{source}: expected an object, found {type(document).__name__}")
+def _objects(source: str, where: str, document: Any) -> Iterator[Manifest]:
+    if not isinstance(document, Mapping):
+        raise UsageError(f"{where}: must be a Kubernetes object (apiVersion, kind, metadata), not {_name(document)}")
     for field in ("apiVersion", "kind"):
-        if not isinstance(document.get(field), str) or not document[field]:
-            raise UsageError(f"{source}: {field}: must be a text")
+        _text(where, field, document.get(field))
     if document["kind"] == "List":
-        for index, item in enumerate(document.get("items") or ()):
-            yield from _objects(f"{source}.items[{index}]", item)
+        items = document.get("items")
+        if not isinstance(items, list):
+            raise UsageError(f"{where}: items: must be a list")
+        for index, item in enumerate(items):
+            yield from _objects(source, f"{where}, items[{index}]", item)
         return
     metadata = document.get("metadata")
-    name = metadata.get("name") if isinstance(metadata, dict) else None
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"{source}: metadata.name: must be a text")
-    yield Manifest(source, freeze(document))
+    if not isinstance(metadata, Mapping):
+        raise UsageError(f"{where}: metadata: must be a mapping with a name")
+    _text(where, "metadata.name", metadata.get("name"))
+    if metadata.get("namespace") is not None:
+        _text(where, "metadata.namespace", metadata["namespace"])
+    yield Manifest(source, document)
 
 
-class _Loader(yaml.SafeLoader):
-    """Safe, and without dates: Kubernetes reads YAML as JSON, which has none."""
+def _text(where: str, field: str, value: Any) -> None:
+    if not isinstance(value, str) or not value:
+        raise UsageError(f"{where}: {field}: must be a text, not {_name(value)}")
 
 
-_Loader.yaml_implicit_resolvers = {
-    letter: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for letter, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
+def _name(value: Any) -> str:
+    """What a value is, in the words of YAML."""
+    match value:
+        case None:
+            return "nothing"
+        case "":
+            return "an empty text"
+        case bool() | int() | float():
+            return str(value).lower()
+        case str():
+            return "a text"
+        case _:
+            return "a list" if isinstance(value, list) else "a mapping"

@@ -1,4 +1,7 @@
-"""What a run looks at: the applied objects and everything that they own, through a cache of its own."""
+"""What a run looks at: the applied objects and everything that they own, through a cache of its own.
+
+It reads by itself, beside the manager, so that what the summary counts is the work of the programs alone.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,19 @@ from typing import Any
 from dynamo_ctrl.cache.cache import Cache, CacheOptions
 from dynamo_ctrl.cache.informer import Informer
 from dynamo_ctrl.clock import Clock
+from dynamo_ctrl.controller.builder import Watches
 from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
+from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_manager.readiness import readiness
 from dynamo_manager.tree import Row, rows
 
 AnyObject = Object[Any, Any]
+
+WORKLOADS: tuple[Kind[Any], ...] = (DEPLOYMENT, REPLICA_SET, POD)
+"""What ends every branch of the owner tree."""
 
 
 class Observer:
@@ -31,7 +40,7 @@ class Observer:
         self._kinds = tuple(kinds)
         self._cache = Cache(engine, clock=clock, options=CacheOptions(namespaces=tuple(namespaces)))
         self._informers: dict[Kind[Any], Informer[Any]] = {}
-        self._roots: dict[tuple[Kind[Any], object], AnyObject] = {}
+        self._expected: dict[tuple[Kind[Any], object], AnyObject] = {}
         for kind in self._kinds:
             self._open(kind)
 
@@ -43,18 +52,18 @@ class Observer:
         """Look at these objects too, from now on in the version that was applied or a newer one."""
         for obj in applied:
             self._open(obj.kind)
-            self._roots[obj.kind, obj.key] = obj
+            self._expected[obj.kind, obj.key] = obj
 
     def pending(self) -> tuple[str, ...]:
         """What keeps each expected object from being ready, one line each; empty when all are."""
-        return tuple(line for line in (self._pending(obj) for obj in self._roots.values()) if line)
+        return tuple(line for line in (self._pending(obj) for obj in self._expected.values()) if line)
 
     def rows(self) -> tuple[Row, ...]:
-        """The owner trees of the expected objects that own something, or could."""
+        """The owner trees of the expected objects that can own something; empty until everything can be read."""
         if not all(self._informers[kind].ready for kind in self._kinds):
             return ()
-        live = [self._live(obj) for obj in self._roots.values() if self._kinds and obj.kind == self._kinds[0]]
-        return tuple(rows(self._cache.view(self._informers), [obj for obj in live if obj is not None], self._kinds[1:]))
+        roots = [self._live(obj) for obj in self._expected.values() if obj.kind in self._kinds]
+        return tuple(rows(self._cache.view(self._informers), [root for root in roots if root is not None], self._kinds))
 
     def _open(self, kind: Kind[Any]) -> None:
         if kind not in self._informers:
@@ -67,10 +76,20 @@ class Observer:
         return found
 
     def _pending(self, applied: AnyObject) -> str:
+        source = self._informers[applied.kind]
+        if not source.ready:
+            return f"{applied.ref}: cannot be looked at: {source.state}"
         live = self._live(applied)
         if live is None:
-            return f"{applied.ref}: not seen yet ({self._informers[applied.kind].state})"
+            return f"{applied.ref}: is not there (any more)"
         if live.metadata.uid == applied.metadata.uid and live.metadata.generation < applied.metadata.generation:
-            return f"{applied.ref}: generation {applied.metadata.generation} not seen yet"
+            return f"{applied.ref}: generation {applied.metadata.generation} is not seen yet"
         state = readiness(live)
         return "" if state.ready else f"{applied.ref}: {state.text}"
+
+
+def kinds(watches: Sequence[Watches[Any]]) -> tuple[Kind[Any], ...]:
+    """The owner tree's kinds from the top: the programs' primaries as they own each other, then workloads."""
+    owned = {watch.kind for one in watches for watch in one.others}
+    primaries = sorted((one.primary.kind for one in watches), key=lambda kind: kind in owned)
+    return tuple(dict.fromkeys((*primaries, *WORKLOADS)))

@@ -1,7 +1,11 @@
-"""When an object counts as ready, and what to say while it is not.
+"""When an object counts as ready, and what to say of it.
 
-The rule reads nothing but the object. A deletion timestamp means "not ready", and so does a status that has not seen the current
-generation; then the `Ready` condition decides, else `Available`; an object that has neither is ready as soon as it exists.
+The rule reads nothing but the object. What is being deleted is not ready, nor is what has not seen its current generation. Then:
+
+- A Deployment or a ReplicaSet is ready when all replicas that it wants are there, up to date and available, and no others.
+- A Pod is ready by its `Ready` condition, or when it has succeeded.
+- Of anything else the `Ready` condition decides, then `Available`. A custom resource that has a status of its own is not ready
+  without one of them; anything without conditions is ready as soon as it exists.
 """
 
 from __future__ import annotations
@@ -12,7 +16,11 @@ from typing import Any
 
 import msgspec
 
+from dynamo_ctrl.objects.builtin.apps import Deployment, ReplicaSet
+from dynamo_ctrl.objects.builtin.core import Pod
 from dynamo_ctrl.objects.object import Object
+
+_DECISIVE = ("Ready", "Available")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,28 +32,66 @@ class Readiness:
 
 
 def readiness(obj: Object[Any, Any]) -> Readiness:
-    """The readiness of one object, from its own status."""
+    """The readiness of one object, from itself alone."""
     if obj.metadata.deletion_timestamp is not None:
         return Readiness(False, "being deleted")
+    match obj:
+        case Deployment():
+            return _deployment(obj)
+        case ReplicaSet():
+            return _replica_set(obj)
+        case Pod():
+            return _pod(obj)
+        case _:
+            return _any(obj)
+
+
+def _deployment(deployment: Deployment) -> Readiness:
+    wanted, status = deployment.spec.replicas, deployment.status
+    wanted = 1 if wanted is None else wanted
+    if status.observed_generation < deployment.metadata.generation:
+        return Readiness(False, f"{status.ready_replicas}/{wanted} ready, a change is not seen yet")
+    if status.updated_replicas < wanted or status.replicas > status.updated_replicas:
+        old = status.replicas - status.updated_replicas
+        rest = f", {old} old" if old else ""
+        return Readiness(False, f"{status.ready_replicas}/{wanted} ready, {status.updated_replicas} up to date{rest}")
+    return Readiness(status.available_replicas >= wanted, f"{status.ready_replicas}/{wanted} ready")
+
+
+def _replica_set(replica_set: ReplicaSet) -> Readiness:
+    wanted, status = replica_set.spec.replicas, replica_set.status
+    wanted = 1 if wanted is None else wanted
+    return Readiness(
+        status.replicas == wanted and status.available_replicas >= wanted, f"{status.ready_replicas}/{wanted} ready"
+    )
+
+
+def _pod(pod: Pod) -> Readiness:
+    phase = pod.status.phase or "Pending"
+    states = {condition.type: condition for condition in pod.status.conditions}
+    ready = "Ready" in states and states["Ready"].status == "True"
+    return Readiness(ready or phase == "Succeeded", f"{phase}, ready" if ready else phase)
+
+
+def _any(obj: Object[Any, Any]) -> Readiness:
     section = obj.section("status")
-    status = msgspec.json.decode(section) if section else {}
+    status = msgspec.json.decode(section) if section else None
+    status = status if isinstance(status, Mapping) else {}
     conditions = {
         condition.get("type"): condition
-        for condition in (status.get("conditions") or () if isinstance(status, Mapping) else ())
+        for condition in status.get("conditions") or ()
+        if isinstance(condition, Mapping)
     }
-    decisive = conditions.get("Ready") or conditions.get("Available")
+    decisive = next((conditions[name] for name in _DECISIVE if name in conditions), None)
     observed = status.get("observedGeneration")
     if isinstance(observed, int) and observed < obj.metadata.generation:
-        failure = decisive.get("message") if decisive and decisive.get("status") == "False" else None
-        return Readiness(False, failure or f"generation {obj.metadata.generation} not observed yet")
+        return Readiness(False, f"generation {obj.metadata.generation} is not seen yet")
     if decisive is None:
-        if _has_status(obj):
-            return Readiness(False, "no status yet")
-        return Readiness(True, "exists")
+        return Readiness(False, "no status yet") if _has_conditions(obj) else Readiness(True, "there")
     text = decisive.get("message") or decisive.get("reason") or ""
-    return Readiness(decisive.get("status") == "True", text)
+    return Readiness(decisive.get("status") == "True", str(text))
 
 
-def _has_status(obj: Object[Any, Any]) -> bool:
-    """Custom kinds with a status of their own start without one; built-in kinds without conditions never get any."""
+def _has_conditions(obj: Object[Any, Any]) -> bool:
+    """A custom resource with a status starts without conditions; a built-in kind that has none never gets any."""
     return obj.kind.status_subresource and "." in obj.kind.group and not obj.kind.group.endswith(".k8s.io")

@@ -6,17 +6,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from dynamo_ctrl.cache.view import View
+from dynamo_ctrl.objects.builtin.apps import REPLICA_SET
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_manager.readiness import readiness
 
+HIDDEN: tuple[Kind[Any], ...] = (REPLICA_SET,)
+"""Kinds between others that nobody asked for: what they own is shown in their place."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One object in the tree."""
+    """One object in the tree.
+
+    Attributes:
+        depth: 0 for a root.
+        kind: CamelCase.
+        name: its name.
+        ready: whether it is.
+        text: what it says of itself, whole.
+    """
 
     depth: int
     kind: str
@@ -28,30 +38,10 @@ class Row:
 def rows(view: View, roots: Sequence[Object[Any, Any]], kinds: Sequence[Kind[Any]], depth: int = 0) -> Iterator[Row]:
     """The roots and everything of `kinds` that they control, depth first, ordered by kind and name."""
     for root in roots:
-        state = readiness(root)
-        yield Row(depth, root.kind.kind, root.metadata.name, _looks_ready(root, state.ready), _text(root, state.text))
+        below = depth
+        if root.kind not in HIDDEN:
+            state = readiness(root)
+            yield Row(depth, root.kind.kind, root.metadata.name, state.ready, state.text)
+            below += 1
         for kind in kinds:
-            yield from rows(view, view.owned(kind, root), kinds, depth + 1)
-
-
-def _status(obj: Object[Any, Any]) -> dict[str, Any]:
-    section = obj.section("status")
-    return msgspec.json.decode(section) if section else {}
-
-
-def _looks_ready(obj: Object[Any, Any], ready: bool) -> bool:
-    if obj.kind.kind == "ReplicaSet":
-        wanted = (msgspec.json.decode(obj.section("spec") or b"{}")).get("replicas", 1)
-        return bool(_status(obj).get("readyReplicas", 0) >= wanted)
-    return ready
-
-
-def _text(obj: Object[Any, Any], text: str) -> str:
-    """Replica counts for what has replicas, the phase for what has one, else the condition's own words."""
-    status = _status(obj)
-    if obj.kind.kind in ("Deployment", "ReplicaSet"):
-        wanted = (msgspec.json.decode(obj.section("spec") or b"{}")).get("replicas", 1)
-        return f"{status.get('readyReplicas', 0)}/{wanted} ready"
-    if "phase" in status:
-        return str(status["phase"])
-    return text
+            yield from rows(view, view.owned(kind, root), kinds, below)

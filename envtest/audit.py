@@ -90,21 +90,25 @@ class Trail:
         """Where the log ends now, for `requests`."""
         return self._log.stat().st_size if self._log.exists() else 0
 
-    def requests(self, since: int = 0) -> list[Request]:
-        """What was answered after that mark."""
-        return [request for request in self._read(since) if request.user == self._user]
-
-    def writes(self, since: int = 0) -> list[Request]:
-        """The writes that were carried out after that mark. Events are left out: nobody converges on them."""
+    def requests(self, since: int = 0, namespace: str = "") -> list[Request]:
+        """What was answered after that mark, in that namespace or anywhere."""
         return [
             request
-            for request in self.requests(since)
+            for request in self._read(since)
+            if request.user == self._user and (not namespace or request.namespace == namespace)
+        ]
+
+    def writes(self, since: int = 0, namespace: str = "") -> list[Request]:
+        """The writes that were carried out. Events are left out: nobody converges on them."""
+        return [
+            request
+            for request in self.requests(since, namespace)
             if request.writes and request.succeeded and request.resource != "events"
         ]
 
-    def created(self, since: int = 0) -> list[str]:
-        """The objects that were created after that mark, as `deployments/g-frontend`."""
-        return [f"{request.resource}/{request.name}" for request in self.writes(since) if request.verb == "create"]
+    def created(self, since: int = 0, namespace: str = "") -> list[str]:
+        """The objects that were created, as `deployments/g-frontend`."""
+        return [request.target for request in self.writes(since, namespace) if request.verb == "create"]
 
     def _read(self, since: int) -> Iterator[Request]:
         if not self._log.exists():

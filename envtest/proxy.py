@@ -88,6 +88,8 @@ class Proxy:
         self._lock = threading.Lock()
         self.open = 0
         """Connections that are open now."""
+        self.broken = 0
+        """Connections that ended in the middle of something: a client that went away without a word, or a server that did."""
         self.requests: list[str] = []
         """The requests so far, as `GET /path?query`."""
 
@@ -147,8 +149,9 @@ class Proxy:
         try:
             with self._to_client.wrap_socket(connection, server_side=True) as client:
                 self._exchange(client)
-        except (OSError, ValueError):  # the client went away, or the server did: both see their connection end
-            pass
+        except (OSError, ValueError):  # both sides see their connection end
+            with self._lock:
+                self.broken += 1
         finally:
             connection.close()
             with self._lock:

@@ -191,7 +191,9 @@ class Tour:
         return probe()
 
     def _requests(self) -> list[Request]:
-        return self._installation.trail.requests(self._since)
+        """Those in the tour's namespace and in none: graphs of others are none of its business."""
+        asked = self._installation.trail.requests(self._since)
+        return [request for request in asked if request.namespace in ("", self._namespace)]
 
 
 def _refusal(request: Request) -> str:

@@ -22,7 +22,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 run: $(STAMP) ## the main job on the embedded engine: a sample graph from apply to Ready, then a rolling image change
-	@$(BIN)/dynamo-manager run --engine memory --until-ready --timeout 60s \
+	@$(BIN)/dynamo-manager run --engine memory --until-ready --timeout 60s --log-level warning \
 		--apply config/samples/graph.yaml --apply config/samples/graph-new-frontend.yaml
 
 test: $(STAMP) ## every test; with CI=1 nothing that can run may be skipped

@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -76,9 +76,12 @@ def _memory_core() -> Core:
     return core
 
 
-@pytest.fixture(params=["memory", pytest.param("kubernetes", marks=pytest.mark.cluster)])
-def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[World]:
-    """A namespace of its own on each of the two servers."""
+Open = Callable[[str], AbstractContextManager[World]]
+
+
+@pytest.fixture
+def open_world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Open:
+    """Opens a namespace of its own on the server of that name."""
 
     def run(call: Awaitable[Any]) -> Any:
         async def wait() -> Any:
@@ -86,21 +89,32 @@ def world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Wo
 
         return runner.run(wait())
 
-    token = secrets.token_hex(4)
-    if request.param == "memory":
-        core = _memory_core()
-        engine: Engine = MemoryEngine(core)
-        run(_prepare(engine))
-        compact: Callable[[], None] = core.compact
-    else:
-        engine = request.getfixturevalue("real_engine")
-        compact = partial(_compact, request.getfixturevalue("cluster"))
-    world = World(engine, f"conformance-{token}", token, run, compact, PATIENCE[request.param])
-    world.create(NAMESPACE, namespace_body(world.namespace))
-    yield world
-    world.delete(NAMESPACE, world.namespace)
-    if request.param == "memory":
-        run(engine.close())
+    @contextmanager
+    def open_(name: str) -> Iterator[World]:
+        token = secrets.token_hex(4)
+        if name == "memory":
+            core = _memory_core()
+            engine: Engine = MemoryEngine(core)
+            run(_prepare(engine))
+            compact: Callable[[], None] = core.compact
+        else:
+            engine = request.getfixturevalue("real_engine")
+            compact = partial(_compact, request.getfixturevalue("cluster"))
+        world = World(engine, f"conformance-{token}", token, run, compact, PATIENCE[name])
+        world.create(NAMESPACE, namespace_body(world.namespace))
+        yield world
+        world.delete(NAMESPACE, world.namespace)
+        if name == "memory":
+            run(engine.close())
+
+    return open_
+
+
+@pytest.fixture(params=["memory", pytest.param("kubernetes", marks=pytest.mark.cluster)])
+def world(request: pytest.FixtureRequest, open_world: Open) -> Iterator[World]:
+    """A namespace of its own on each of the two servers."""
+    with open_world(request.param) as world:
+        yield world
 
 
 def _compact(cluster: Cluster) -> None:

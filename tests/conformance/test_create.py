@@ -120,6 +120,19 @@ def test_labels_annotations_and_finalizers_are_checked(world: World) -> None:
     )  # fmt: skip
 
 
+def test_a_custom_object_takes_any_finalizer(world: World) -> None:
+    created = world.create(WIDGET, body(WIDGET, "a", metadata={"finalizers": ["nodomain"]}))
+    assert created.object["metadata"]["finalizers"] == ["nodomain"]
+    world.merge(WIDGET, "a", {"metadata": {"finalizers": None}})
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, WIDGET], ids=str)
+def test_two_manners_of_deletion_exclude_each_other(world: World, kind: Kind[Any]) -> None:
+    found = world.create(kind, body(kind, "a", metadata={"finalizers": ["foregroundDeletion", "orphan"]}))
+    rule = 'Invalid value: ["foregroundDeletion","orphan"]: finalizer orphan and foregroundDeletion cannot be both set'
+    assert found == invalid(kind, "a", ("metadata.finalizers", "Invalid", rule))
+
+
 def test_only_one_owner_controls(world: World) -> None:
     owner = {"apiVersion": "v1", "kind": "X", "name": "y", "controller": True}
     owners = [{**owner, "uid": "a"}, {**owner, "uid": "b"}]

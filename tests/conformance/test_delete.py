@@ -97,8 +97,7 @@ def test_no_finalizer_joins_an_object_that_is_going(world: World, kind: Kind[Any
         "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers "
         '[]string{"q.r/s"}'
     )
-    cause = ("metadata.finalizers", "Forbidden", rule)
-    assert found in (invalid(kind, "a", cause), invalid(kind, "a", cause, cause))
+    assert found == invalid(kind, "a", ("metadata.finalizers", "Forbidden", rule))
 
 
 def test_an_object_that_is_going_can_still_change(world: World) -> None:

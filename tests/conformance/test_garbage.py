@@ -125,6 +125,16 @@ def test_the_foreground_keeps_other_finalizers(world: World) -> None:
     assert world.gone(WIDGET, "owner")
 
 
+def test_a_deletion_in_the_foreground_can_be_moved_to_the_background(world: World) -> None:
+    owner = made(world, WIDGET, "owner")
+    made(world, CONFIG_MAP, "a", owned_by(WIDGET, owner), finalizers=("x.y/z",))
+    world.delete(WIDGET, "owner", propagation="Foreground")
+    assert not world.gone(WIDGET, "owner")
+    world.delete(WIDGET, "owner", propagation="Background")
+    assert world.gone(WIDGET, "owner")
+    world.merge(CONFIG_MAP, "a", {"metadata": {"finalizers": None}})
+
+
 def test_a_dependant_of_an_owner_that_never_was_goes(world: World) -> None:
     owner = made(world, WIDGET, "owner")
     stranger = {**owned_by(WIDGET, owner), "uid": "00000000-0000-4000-8000-000000000000"}

@@ -61,6 +61,11 @@ def test_selected_pages_hold_what_is_selected(world: World) -> None:
     assert world.pages(GADGET, 2, field_selector="metadata.name!=b") == [["a", "c"], ["d", "e"], ["f", "g"]]
 
 
+def test_a_selected_page_may_be_followed_by_an_empty_one(world: World) -> None:
+    filled(world, "abcd")
+    assert world.pages(GADGET, 2, label_selector="parity=0") == [["a", "c"], []]
+
+
 def test_all_pages_are_of_one_version(world: World) -> None:
     filled(world)
     first = page(world, limit=3)

@@ -2,7 +2,8 @@
 
 An observation is a whole answer without what two servers can never have in common: `VOLATILE` names those fields. Names
 that a world makes up are told as constants: its namespace as `NS`, its token as `TOKEN`, uids as `UID`, resourceVersions in
-texts as `RV`, the moment of a deletion as `TIME`. Causes of a 422 are sorted, since a real server tells them in any order.
+texts as `RV`, the moment of a deletion as `TIME`. Causes of a 422 are sorted and told once, since a real server tells them in
+any order, and some of them as often as it comes by them.
 """
 
 from __future__ import annotations
@@ -334,8 +335,9 @@ class World:
         message = error.message
         causes = details.get("causes")
         if causes:
-            details["causes"] = sorted(causes, key=lambda cause: (cause.get("field", ""), cause.get("message", "")))
-            if len(causes) > 1:
+            once = {(cause.get("field", ""), cause.get("message", "")): cause for cause in causes}
+            details["causes"] = [once[key] for key in sorted(once)]
+            if len(once) > 1:
                 message = f"{message.partition(' is invalid: ')[0]} is invalid"
         return {
             "code": error.code,

@@ -21,7 +21,7 @@ from typing import Final
 import msgspec
 
 from dynamo_ctrl.clock import Clock, SystemClock
-from dynamo_ctrl.engine.memory import failure, lifecycle, paging, patching, requests, watching
+from dynamo_ctrl.engine.memory import failure, lifecycle, paging, patching, requests, scaling, watching
 from dynamo_ctrl.engine.memory.builtins import builtins, registered
 from dynamo_ctrl.engine.memory.catalogue import Catalogue
 from dynamo_ctrl.engine.memory.crds import Definitions
@@ -182,7 +182,7 @@ class Core:
         old = self._find(table, key)
         before = old.tree()
         if subresource == "scale" and served.scale is not None:
-            scale = patching.scale_of(before, served.scale)
+            scale = scaling.scale_of(before, served.scale)
             sent = requests.check_scale(patching.patched(scale, patch))
             requests.check_name_of(sent["metadata"], key, served)
             return self._write_scale(kind, table, old, sent)
@@ -251,7 +251,7 @@ class Core:
         if asked:
             self._check_version(served, old, asked)
         if served.scale is not None:
-            tree = patching.with_replicas(old.tree(), served.scale, sent.get("spec", {}).get("replicas", 0))
+            tree = scaling.with_replicas(old.tree(), served.scale, sent.get("spec", {}).get("replicas", 0))
             self._replace(table, old, tree, kind.version, status=False)
         return _scale(served, self._find(table, old.key))
 
@@ -296,7 +296,7 @@ def _spoken(kind: AnyKind, served: Served, raw: bytes) -> bytes:
 def _scale(served: Served, revision: Revision) -> bytes:
     if served.scale is None:
         raise failure.no_such_resource()
-    return msgspec.json.encode(patching.scale_of(revision.tree(), served.scale))
+    return msgspec.json.encode(scaling.scale_of(revision.tree(), served.scale))
 
 
 def _encoded(tree: Tree) -> bytes:

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import failure, lifecycle
 from dynamo_ctrl.engine.memory.crd_rules import definition_errors
-from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value
+from dynamo_ctrl.engine.memory.failure import FieldError
 from dynamo_ctrl.engine.memory.history import Revision
-from dynamo_ctrl.engine.memory.patching import dig
+from dynamo_ctrl.engine.memory.scaling import scale_errors
 from dynamo_ctrl.engine.memory.schema import Schema
 from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Strategy, Tree
 from dynamo_ctrl.engine.memory.store import Store
@@ -82,7 +82,7 @@ def _strategy(version: Mapping[str, Any], scale: ScalePaths | None) -> Strategy:
 
     def validate(new: Tree, old: Tree | None) -> list[FieldError]:
         errors = list(schema.errors(new, "", old=old) if old else schema.errors(new, ""))
-        return errors + _scale_errors(new, scale)
+        return errors + scale_errors(new, scale)
 
     return Strategy(admit=admit, validate=validate, validate_status=_status_validation(schema, scale))
 
@@ -93,21 +93,9 @@ def _status_validation(schema: Schema, scale: ScalePaths | None) -> Any:
         errors: list[FieldError] = []
         if status is not None and "status" in new:
             errors += status.errors(new["status"], "status", body="status", old=old.get("status"))
-        return errors + _scale_errors(new, scale)
+        return errors + scale_errors(new, scale)
 
     return validate
-
-
-def _scale_errors(tree: Tree, scale: ScalePaths | None) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for path in (scale.replicas, scale.status) if scale else ():
-        value = dig(tree, path)
-        if isinstance(value, str):
-            rule = f".{path} accessor error: {value} is of the type string, expected int64"
-            errors.append(invalid_value(f".{path}", 0, rule))
-        elif isinstance(value, int) and value < 0:
-            errors.append(invalid_value(f".{path}", value, "should be a non-negative integer"))
-    return errors
 
 
 def served_by(definition: Mapping[str, Any]) -> Served:

@@ -96,7 +96,7 @@ def metadata_errors(metadata: Tree, served: Served) -> list[FieldError]:
     errors += names.label_errors(metadata.get("labels") or {}, "metadata.labels")
     errors += names.annotation_errors(metadata.get("annotations") or {}, "metadata.annotations")
     errors += _owner_errors(metadata.get("ownerReferences") or [])
-    errors += _finalizer_errors(metadata.get("finalizers") or [])
+    errors += _finalizer_errors(metadata.get("finalizers") or [], custom=served.custom)
     return errors
 
 
@@ -121,18 +121,18 @@ def _owner_errors(owners: list[Tree]) -> list[FieldError]:
     return errors
 
 
-def _finalizer_errors(finalizers: list[str]) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for index, name in enumerate(finalizers):
-        path = f"metadata.finalizers[{index}]"
-        errors += [invalid_value(path, name, fault) for fault in names.qualified_faults(name)]
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
-            errors.append(
-                invalid_value(path, name, "name is neither a standard finalizer name nor is it fully qualified")
-            )
+def _finalizer_errors(finalizers: list[str], *, custom: bool) -> list[FieldError]:
+    path = "metadata.finalizers"
+    errors = [invalid_value(path, name, fault) for name in finalizers for fault in names.qualified_faults(name)]
     if FOREGROUND in finalizers and ORPHAN in finalizers:
-        rule = f"{ORPHAN} and {FOREGROUND} cannot be both set"
-        errors.append(invalid_value("metadata.finalizers", finalizers, f"finalizers {rule}"))
+        errors.append(invalid_value(path, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"))
+    if not custom:
+        rule = "name is neither a standard finalizer name nor is it fully qualified"
+        errors += [
+            invalid_value(f"{path}[{index}]", name, rule)
+            for index, name in enumerate(finalizers)
+            if "/" not in name and name not in _STANDARD_FINALIZERS
+        ]
     return errors
 
 

@@ -94,12 +94,13 @@ def _page(state: State, wanted: Filter, prefix: str, start: str, limit: int, ver
     if not limit:
         return Page([revision.raw for revision in matching], str(version))
     page = list(islice(matching, limit))
-    if next(matching, None) is None:
-        return Page([revision.raw for revision in page], str(version))
-    following = f"{page[-1].path}\x00"
+    items = [revision.raw for revision in page]
+    following = f"{page[-1].path}\x00" if page else ""
+    remaining = state.count(prefix, following) if len(page) == limit else 0
+    if not remaining:  # objects that are not selected count: nobody has looked at them yet
+        return Page(items, str(version))
     token = _encode(_Token(_FORMAT, version, f"/{following[len(prefix) :]}"))
-    remaining = state.count(prefix, following) if plain else None
-    return Page([revision.raw for revision in page], str(version), token, remaining)
+    return Page(items, str(version), token, remaining if plain else None)
 
 
 def _continued(table: Table, version: int, token: _Token) -> State:

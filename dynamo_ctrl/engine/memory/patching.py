@@ -1,4 +1,4 @@
-"""What a patch, a status write and a scale write make of an object."""
+"""What a patch and a status write make of an object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dynamo_ctrl.engine.memory import failure
-from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Tree
+from dynamo_ctrl.engine.memory.served import Served, Tree
 from dynamo_ctrl.objects.patch import Patch, PatchError, PatchTestFailed, apply_json, merge
 
 _GO_TYPES = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
@@ -94,41 +94,3 @@ def without_status(new: Tree, old: Tree) -> None:
         new["status"] = old["status"]
     else:
         new.pop("status", None)
-
-
-def scale_of(tree: Tree, paths: ScalePaths) -> Tree:
-    """The `autoscaling/v1` Scale of an object."""
-    metadata = {
-        field: tree["metadata"][field]
-        for field in ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-        if field in tree["metadata"]
-    }
-    replicas, selector = dig(tree, paths.replicas), dig(tree, paths.selector) if paths.selector else None
-    status: Tree = {"replicas": dig(tree, paths.status) or 0}
-    if isinstance(selector, dict):
-        selector = ",".join(f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items()))
-    if selector:
-        status["selector"] = selector
-    spec = {"replicas": replicas} if replicas else {}
-    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
-
-
-def with_replicas(tree: Tree, paths: ScalePaths, replicas: int) -> Tree:
-    """The object after its scale was set."""
-    *parents, last = paths.replicas.split(".")
-    new = place = dict(tree)
-    for part in parents:
-        inner = dict(place.get(part) or {})
-        place[part] = inner
-        place = inner
-    place[last] = replicas
-    return new
-
-
-def dig(tree: Any, path: str) -> Any:
-    """The value at a dotted path, `None` when there is none."""
-    for part in path.split("."):
-        if not isinstance(tree, dict):
-            return None
-        tree = tree.get(part)
-    return tree

@@ -178,6 +178,11 @@ def _format(source: Mapping[str, Any]) -> Rule | None:
     return rule
 
 
+def not_an_integer(where: str) -> FieldError:
+    """What the server says in addition about a fraction where an integer should be."""
+    return invalid_value(_NOWHERE, "", f"Checked value must be of type integer (default format) in {where}")
+
+
 def _integer_format(name: str, bound: int) -> Rule:
     def rule(value: Any, path: str, where: str) -> Iterator[FieldError]:
         if isinstance(value, int) and not -bound <= value < bound:

@@ -159,6 +159,8 @@ class Schema:
             name = type_name(value)
             wanted = ",".join(self._types)
             yield wrong_type(path, name, f'{where} in body must be of type {wanted}: "{name}"')
+            if self._types == ("integer",) and name == "number":
+                yield rules.not_an_integer(where)
         yield from rules.broken(self._constraints, value, path, where)
         if isinstance(value, dict):
             yield from self._object_errors(value, path, body, old)

@@ -101,6 +101,14 @@ def test_a_feed_that_falls_behind_is_closed(core: Core) -> None:
     assert is_closed(feed)
 
 
+def test_a_watch_from_the_future_waits_for_it(core: Core) -> None:
+    feed = watch(core, core.version + 2)
+    change(core, 2)
+    assert types(feed) == []
+    change(core)
+    assert types(feed) == ["MODIFIED"]
+
+
 def test_two_feeds_get_the_same_event_without_a_copy(core: Core) -> None:
     one, two = watch(core), watch(core)
     change(core)

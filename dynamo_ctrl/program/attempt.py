@@ -15,15 +15,18 @@ from dynamo_ctrl.cache.overlay import Written
 from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.engine.errors import Conflict, EngineError
 from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.difference import differences
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import Retry
 from dynamo_ctrl.program.executor import Executor
+from dynamo_ctrl.program.ports import OwnPorts, Ports
 from dynamo_ctrl.program.program import Observes
 from dynamo_ctrl.program.recorder import Recorder
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.result import Result
 from dynamo_ctrl.program.status import status_tree, write_status
+from dynamo_ctrl.program.trace import Trace
 
 AnyObject = Object[Any, Any]
 
@@ -50,23 +53,33 @@ class Attempted:
 class Attempts:
     """Carries out results on one cluster. It keeps nothing between two attempts."""
 
-    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder) -> None:
+    def __init__(
+        self, *, engine: Engine, view: View, written: Written, recorder: Recorder, ports: Ports | None = None
+    ) -> None:
         self._engine = engine
         self._written = written
         self._recorder = recorder
-        self._executor = Executor(engine=engine, view=view, written=written, recorder=recorder)
+        self._executor = Executor(
+            engine=engine,
+            view=view,
+            written=written,
+            recorder=recorder,
+            ports=ports if ports is not None else OwnPorts(),
+        )
 
-    async def make(self, primary: AnyObject, result: Result[Any], observer: object = None) -> Attempted:
-        """Carry out `result` for `primary`; `observer` is asked for the events of a status transition.
+    async def make(self, primary: AnyObject, result: Result[Any], trace: Trace, observer: object = None) -> Attempted:
+        """Carry out `result` for `primary`, and take down in `trace` what came of it.
+
+        `observer` is asked for the events of a status transition.
 
         Raises:
             Conflict: somebody else wrote first; make the whole attempt again, quietly.
             ProgramFault: the result contradicts itself.
         """
-        execution = await self._executor.run(primary, result.steps)
+        execution = await self._executor.run(primary, result.steps, trace)
         report = execution.report
         try:
-            await self._publish(report, _status(result, report), observer)
+            await self._publish(report, _status(result, report), observer, trace)
         except Conflict:
             raise
         except EngineError as error:
@@ -76,12 +89,15 @@ class Attempts:
             return Attempted(report=report, error=failure.error, terminal=failure.retry is Retry.NEVER)
         return Attempted(report=report, requeue_after=requeue_after(result, report), unmoved=execution.unmoved > 0)
 
-    async def _publish(self, report: Report, status: Any, observer: object) -> None:
+    async def _publish(self, report: Report, status: Any, observer: object, trace: Trace) -> None:
         if status is None:
             return
         seen = report.primary
         answer = await write_status(self._engine, self._written, seen, status)
-        if answer is None or not isinstance(observer, Observes):
+        if answer is None:
+            return
+        trace.status_written(seen.kind, tuple(differences(status_tree(seen), status_tree(answer), "status")))
+        if not isinstance(observer, Observes):
             return
         for event in observer.transitions(_old_status(seen), status):
             self._recorder.event(event.regarding or answer, event)

@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, Literal, TypeAlias
 
 from dynamo_ctrl.engine.port import Propagation
-from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch as Change
@@ -180,3 +180,20 @@ Effect: TypeAlias = (
     Sync | Create | CreateOnce | Patch | PatchPrimary | Delete | Scale | EnsureFinalizer | RemoveFinalizer | Refuse
 )
 """Everything that a step can hold."""
+
+
+def subject(effect: Effect, primary: AnyObject) -> Ref | None:
+    """The object that an effect of `primary` is about, as far as the effect itself knows it; `None` for a refusal."""
+    match effect:
+        case Sync():
+            return effect.child.ref
+        case Create() | CreateOnce():
+            return effect.object.ref
+        case Patch() | Delete():
+            return effect.target.ref
+        case Scale():
+            return effect.kind.ref(effect.key)
+        case Refuse():
+            return None
+        case _:
+            return primary.ref

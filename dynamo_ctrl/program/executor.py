@@ -10,6 +10,7 @@ Contract:
   does an earlier create whose answer was lost.
 - Everything else that a server, a port or the world refuses becomes a failure in the report.
 - An event is told after a write that changed something, and at no other time.
+- What came of each effect is taken down in the attempt's trace.
 """
 
 from __future__ import annotations
@@ -29,11 +30,13 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Ref
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, RemoveFinalizer, Retry
+from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, RemoveFinalizer, Retry, subject
 from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
+from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.recorder import Recorder
 from dynamo_ctrl.program.report import Ledger, Report
 from dynamo_ctrl.program.result import Step
+from dynamo_ctrl.program.trace import Did, Trace
 
 LOOKS: Final = 3
 """How often one effect is decided anew because its name was taken; then the attempt counts as a conflict."""
@@ -54,29 +57,35 @@ class Execution:
 class Executor:
     """Carries out steps on one cluster. It keeps nothing between two runs."""
 
-    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder) -> None:
+    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder, ports: Ports) -> None:
         self._engine = engine
         self._view = view
         self._written = written
         self._recorder = recorder
+        self._ports = ports
 
-    async def run(self, primary: AnyObject, steps: tuple[Step, ...]) -> Execution:
-        """Carry out `steps` for `primary`.
+    async def run(self, primary: AnyObject, steps: tuple[Step, ...], trace: Trace) -> Execution:
+        """Carry out `steps` for `primary`, and take down in `trace` what came of them.
 
         Raises:
             Conflict: somebody else wrote first; make the whole attempt again.
             ProgramFault: the steps contradict each other.
         """
-        run = _Run(self._engine, self._written, self._recorder, Ledger(primary, self._view))
+        ledger = Ledger(primary, self._view)
+        run = _Run(self._engine, self._written, self._recorder, self._ports, ledger, trace)
         for effect in run.ledger.walk(steps):
             await run.carry_out(effect)
         return Execution(run.ledger.report(), run.unmoved)
 
 
 class _Run:
-    def __init__(self, engine: Engine, written: Written, recorder: Recorder, ledger: Ledger) -> None:
+    def __init__(
+        self, engine: Engine, written: Written, recorder: Recorder, ports: Ports, ledger: Ledger, trace: Trace
+    ) -> None:
         self.ledger = ledger
         self.unmoved = 0
+        self._trace = trace
+        self._ports = ports
         self._engine = engine
         self._written = written
         self._recorder = recorder
@@ -87,11 +96,11 @@ class _Run:
                 decided = outcome(effect, self.ledger.primary, self.ledger)
                 match decided:
                     case Unchanged(live):
-                        return self.ledger.unchanged(effect, live)
+                        return self._unchanged(effect, live)
                     case Refused(refusal, retry):
                         if isinstance(refusal, Conflict):
                             raise refusal
-                        return self.ledger.failed(effect, refusal, retry)
+                        return self._failed(effect, refusal, retry)
                     case Update():
                         return await self._update(effect, decided)
                     case Deletion():
@@ -102,17 +111,17 @@ class _Run:
         except Conflict:
             raise
         except (EngineError, SourceUnavailable, InvalidObject) as error:
-            return self.ledger.failed(effect, error, Retry.BACKOFF)
+            return self._failed(effect, error)
         raise Conflict("an object comes and goes while it is looked at")
 
     async def _create(self, effect: Effect, decided: Creation) -> bool:
         """Whether it was created, or failed for good; if not, the ledger knows now what is there."""
         body = decided.body
-        if decided.fill is not None:
+        if isinstance(effect, CreateOnce):
             try:
-                body = _filled(body, await decided.fill())
+                body = _filled(body, await self._ports.fill(effect))
             except Exception as error:  # noqa: BLE001  (a port of the program's author: whatever it raises is its failure)
-                self.ledger.failed(effect, error)
+                self._failed(effect, error)
                 return True
         try:
             answer = body.kind.decode(await self._engine.create(body.kind, body.metadata.namespace, body.raw))
@@ -121,7 +130,7 @@ class _Run:
                 raise
             self.ledger.saw(body.ref, await self._read(body.ref, secret=isinstance(effect, CreateOnce)))
             return False
-        self._wrote(effect, answer)
+        self._wrote(effect, Did.CREATED, answer)
         return True
 
     async def _update(self, effect: Effect, decided: Update) -> None:
@@ -136,15 +145,15 @@ class _Run:
             if not error.details.get("name"):
                 raise
             if isinstance(effect, RemoveFinalizer):
-                return self.ledger.unchanged(effect, None)
+                return self._unchanged(effect, None)
             raise Conflict(f"{live.ref} is gone") from error
         answer = live.kind.decode(raw)
         if isinstance(effect, RemoveFinalizer) and _let_go(answer):
-            return self._wrote(effect, answer)
+            return self._wrote(effect, Did.UPDATED, answer, decided)
         if answer.metadata.resource_version == live.metadata.resource_version:
             self.unmoved += 1
-            return self.ledger.unchanged(effect, answer)
-        self._wrote(effect, answer)
+            return self._unchanged(effect, answer)
+        self._wrote(effect, Did.UPDATED, answer, decided)
         if isinstance(effect, EnsureFinalizer | RemoveFinalizer) and not _same_content(live, answer):
             raise Conflict(f"{live.ref} changed while its finalizers were written")
         return None
@@ -166,14 +175,13 @@ class _Run:
             raw, changed = b"{}", False
         held = _held(live, raw)
         if held is not None:
-            return self._wrote(effect, held)
+            return self._wrote(effect, Did.DELETED, held)
         self._written.deleted(live.kind, live.key, live.metadata.uid)
-        if changed:
-            self.ledger.deleted(effect, live)
-            self._tell(effect)
-        else:
-            self.ledger.unchanged(effect, None)
-        return None
+        if not changed:
+            return self._unchanged(effect, None)
+        self.ledger.deleted(effect, live)
+        self._trace.wrote(self.ledger.step.name, effect, Did.DELETED, live.ref)
+        return self._tell(effect)
 
     async def _read(self, ref: Ref, *, secret: bool) -> AnyObject | None:
         try:
@@ -182,7 +190,19 @@ class _Run:
             return None
         return _without_data(live) if secret else live
 
-    def _wrote(self, effect: Effect, answer: AnyObject) -> None:
+    def _unchanged(self, effect: Effect, live: AnyObject | None) -> None:
+        self.ledger.unchanged(effect, live)
+        ref = subject(effect, self.ledger.primary) if live is None else live.ref
+        self._trace.unchanged(self.ledger.step.name, effect, ref)
+
+    def _failed(self, effect: Effect, error: Exception, retry: Retry = Retry.BACKOFF) -> None:
+        failure = self.ledger.failed(effect, error, retry)
+        self._trace.failed(effect, subject(effect, self.ledger.primary), failure)
+
+    def _wrote(self, effect: Effect, did: Did, answer: AnyObject, decided: Update | None = None) -> None:
+        differences = () if decided is None else decided.differences
+        edited = decided is not None and decided.edited
+        self._trace.wrote(self.ledger.step.name, effect, did, answer.ref, differences, edited=edited)
         if isinstance(effect, CreateOnce):
             answer = _without_data(answer)
         elif isinstance(effect, RemoveFinalizer) and _let_go(answer):

@@ -13,7 +13,7 @@ Rules that hold for every effect:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -68,10 +68,9 @@ class Unchanged:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """`body` is to be created. With `fill` its data is generated first (`CreateOnce`)."""
+    """`body` is to be created. That of a `CreateOnce` gets its data first."""
 
     body: AnyObject
-    fill: Callable[[], Awaitable[Mapping[str, bytes]]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +140,8 @@ def _decide(effect: Effect, primary: AnyObject, view: Lookup) -> Outcome:
     match effect:
         case Sync():
             return _sync(effect, primary, view)
-        case Create():
+        case Create() | CreateOnce():
             return _creation(effect.object, primary if effect.owned else None, view, primary.metadata.namespace)
-        case CreateOnce():
-            found = _creation(effect.object, primary if effect.owned else None, view, primary.metadata.namespace)
-            return Creation(found.body, effect.fill) if isinstance(found, Creation) else found
         case Patch():
             return _patch(effect, view)
         case PatchPrimary():

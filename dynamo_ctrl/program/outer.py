@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable
+from datetime import datetime
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -38,10 +39,12 @@ from dynamo_ctrl.program.attempt import Attempted, Attempts, requeue_after
 from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.effect import EnsureFinalizer, RemoveFinalizer
 from dynamo_ctrl.program.errors import ProgramFault
+from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.program import Finalizes, Observes, Selected
 from dynamo_ctrl.program.recorder import Recorder
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Note, Result, Step
+from dynamo_ctrl.program.trace import Trace, Traces
 from dynamo_ctrl.program.unmoved import Unmoved
 
 FINALIZER: Final = "finalizer"
@@ -53,7 +56,11 @@ _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": loggi
 
 
 class Outer:
-    """Reconciles the primaries of one definition. Give `reconcile` to a controller."""
+    """Reconciles the primaries of one definition. Give `reconcile` to a controller.
+
+    Attributes:
+        traces: what the last attempts did.
+    """
 
     def __init__(
         self,
@@ -64,26 +71,35 @@ class Outer:
         written: Written,
         recorder: Recorder,
         clock: Clock,
+        ports: Ports | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
+        self.traces = Traces()
         self._log = (log if log is not None else structlog.get_logger()).bind(controller=definition.name)
         self._definition = definition
         self._view = view
         self._clock = clock
-        self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder)
+        self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
         self._unmoved = Unmoved()
 
     async def reconcile(self, key: Key) -> Answer:
         """One attempt. It raises nothing but cancellation."""
+        trace = Trace(self._clock.now())
+        answer = await self._reconcile(key, trace)
+        self.traces.keep(key, trace, answer)
+        return answer
+
+    async def _reconcile(self, key: Key, trace: Trace) -> Answer:
         try:
             primary = self._view.get(self._definition.kind, key)
             if primary is None:
                 self._unmoved.forget(key)
                 return DONE
             if primary.metadata.deletion_timestamp is not None:
-                return await self._finalize(primary)
-            return await self._attempt(primary)
+                return await self._finalize(primary, trace)
+            return await self._attempt(primary, trace)
         except Conflict as conflict:
+            trace.error = str(conflict)
             self._log.debug("conflict", key=str(key), error=str(conflict))
             return CONFLICT
         except InvalidObject as error:
@@ -97,14 +113,14 @@ class Outer:
             self._unmoved.forget(key)
             return Answer(error=error, panic=True)
 
-    async def _attempt(self, primary: AnyObject) -> Answer:
+    async def _attempt(self, primary: AnyObject, trace: Trace) -> Answer:
         definition = self._definition
-        request = Request(primary, self._view, self._clock.now())
+        request = Request(primary, self._view, trace.at)
         steps: tuple[Step, ...] = ()
         if definition.selector is not None:
             selected = definition.selector.select(request, frozenset(definition.providers))
             if isinstance(selected, Result):
-                attempted = await self._attempts.make(primary, selected, definition.selector)
+                attempted = await self._attempts.make(primary, selected, trace, definition.selector)
                 return self._answer(primary.key, selected, attempted)
             if not isinstance(selected, Selected):
                 raise ProgramFault(f"{definition.name}: select answered {_type(selected)}, not Selected or Result")
@@ -122,14 +138,14 @@ class Outer:
             steps = (*steps, Step(name=FINALIZER, effects=effects))
         observer = program if isinstance(program, Observes) else definition.selector
         whole = _preceded(steps, result)
-        return self._answer(primary.key, whole, await self._attempts.make(primary, whole, observer))
+        return self._answer(primary.key, whole, await self._attempts.make(primary, whole, trace, observer))
 
-    async def _finalize(self, primary: AnyObject) -> Answer:
+    async def _finalize(self, primary: AnyObject, trace: Trace) -> Answer:
         for keeper in self._definition.finalizers:
             if keeper.finalizer not in primary.metadata.finalizers:
                 continue
-            result = await self._finishing(primary, keeper)
-            attempted = await self._attempts.make(primary, result)
+            result = await self._finishing(primary, keeper, trace.at)
+            attempted = await self._attempts.make(primary, result, trace)
             if not attempted.report.done(FINALIZER):
                 return self._answer(primary.key, result, attempted)
             self._tell(primary.key, result.notes)
@@ -137,9 +153,9 @@ class Outer:
         self._unmoved.forget(primary.key)
         return DONE
 
-    async def _finishing(self, primary: AnyObject, keeper: Finalizes[Any]) -> Result[Any]:
+    async def _finishing(self, primary: AnyObject, keeper: Finalizes[Any], now: datetime) -> Result[Any]:
         """What the finalizer's keeper wants done, and then, unless it asks for another run, the removal."""
-        request = Request(primary, self._view, self._clock.now())
+        request = Request(primary, self._view, now)
         wanted = await _settled(keeper.finalize(request), f"{self._definition.name}: finalize")
         removal = Step(
             name=FINALIZER,

@@ -180,22 +180,27 @@ class Ledger:
         """A live read or an answer: what the lookup knows from now on."""
         self._answers[ref] = live
 
-    def failed(self, effect: Effect, error: Exception, retry: Retry = Retry.BACKOFF) -> None:
-        """`effect` came to nothing because of `error`."""
-        step = self._step
-        assert step is not None, "effects come from walk"  # noqa: S101
+    @property
+    def step(self) -> Step:
+        """The step whose effects are carried out now."""
+        assert self._step is not None, "effects come from walk"  # noqa: S101
+        return self._step
+
+    def failed(self, effect: Effect, error: Exception, retry: Retry = Retry.BACKOFF) -> Failure:
+        """`effect` came to nothing because of `error`; the failure that this makes."""
+        step = self.step
         text = effect.message if isinstance(effect, Refuse) else str(error)
-        self._errors[effect] = error
-        self._failures.append(
-            Failure(
-                step=step.name,
-                reason=step.reason,
-                message=f"{step.prefix}{text}",
-                error=error,
-                retry=retry,
-                fatal=step.on_error == "stop",
-            )
+        failure = Failure(
+            step=step.name,
+            reason=step.reason,
+            message=f"{step.prefix}{text}",
+            error=error,
+            retry=retry,
+            fatal=step.on_error == "stop",
         )
+        self._errors[effect] = error
+        self._failures.append(failure)
+        return failure
 
     def report(self) -> Report:
         """What is known so far."""

@@ -41,6 +41,7 @@ from dynamo_ctrl.program.outer import Outer
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result
+from dynamo_ctrl.program.trace import Trace
 from dynamo_ctrl.testing.faults import FaultyEngine
 from dynamo_ctrl.testing.recording import RecordingEngine, Write
 
@@ -198,7 +199,7 @@ class FakeCache:
             EngineError: the status could not be written.
         """
         attempts = Attempts(engine=self._engine, view=self, written=self._told, recorder=self._told)
-        attempted = _drive(attempts.make(primary, result, observer))
+        attempted = _drive(attempts.make(primary, result, Trace(self.now), observer))
         if attempted.error is not None and attempted.report.failure is None:
             raise attempted.error
         return attempted.report

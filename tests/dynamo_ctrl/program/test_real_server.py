@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from dynamo_ctrl.program.effect import (
     SyncPolicy,
 )
 from dynamo_ctrl.program.result import Result, Step
+from dynamo_ctrl.program.trace import Trace
 from dynamo_ctrl.testing.widget import WIDGET, WidgetStatus, widget
 from envtest import ApiError, Cluster
 from envtest.api import wait_for
@@ -85,7 +87,8 @@ class Live:
         async def main() -> Attempted:
             async with open_engine("kubernetes", EngineConfig(kubeconfig=self.kubeconfig)) as engine:
                 attempts = Attempts(engine=engine, view=self, written=self, recorder=self)  # type: ignore[arg-type]
-                return await attempts.make(primary or self.primary, Result(steps=steps, status=status))
+                result = Result(steps=steps, status=status)
+                return await attempts.make(primary or self.primary, result, Trace(datetime.now(UTC)))
 
         return asyncio.run(main())
 

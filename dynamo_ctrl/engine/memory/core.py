@@ -93,6 +93,25 @@ class Core:
         if self._catalogue.get(kind.group, kind.plural) is None:
             self._catalogue.serve(registered(kind), self.version)
 
+    def serves(self, kind: AnyKind) -> bool:
+        """Whether that kind is served, in the version that it is spoken in."""
+        table = self._catalogue.get(kind.group, kind.plural)
+        return table is not None and kind.version in table.served.versions
+
+    def restore(self, kind: AnyKind, raw: bytes) -> bytes:
+        """Put an object there as another server has it: uid, generation, times, status and all; managedFields go.
+
+        Only its resourceVersion is new. Nothing is checked or defaulted, and nothing follows: an owner that is not here does
+        not count as gone. Raises `InvalidObject` for something that is no object of that kind.
+        """
+        table = self._catalogue.find(kind)
+        tree = kind.decode(raw).content()
+        tree["metadata"].pop("managedFields", None)
+        tree["apiVersion"], tree["kind"] = table.served.api_version, table.served.kind
+        revision = self._store.restore(table, tree)
+        self._store.settle()
+        return _spoken(kind, table.served, revision.raw)
+
     def compact(self, version: int | None = None) -> None:
         """Forget history up to `version` (all of it by default): older watches, lists and tokens are 410 from now on."""
         for table in self._catalogue:

@@ -149,6 +149,10 @@ class Definitions:
         elif after is None and (served.group, served.plural) in self._waiting:
             self._due[self._waiting[served.group, served.plural]] = None
 
+    def adopt(self, table: Table, revision: Revision) -> None:
+        """A definition that was made elsewhere is served here as well."""
+        self.observe(table, None, revision)
+
     def step(self) -> bool:
         """Carry on with one definition."""
         if not self._due:

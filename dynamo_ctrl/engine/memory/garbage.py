@@ -64,6 +64,11 @@ class Collector:
         if before is not None and old != new:
             self._wake_owners(before)
 
+    def adopt(self, table: Table, revision: Revision) -> None:
+        """Keep the graph of owners. An owner that is not here may well be elsewhere: nobody is judged."""
+        for reference in revision.metadata.owner_references:
+            self._dependants.setdefault(reference.uid, {})[table, revision.path] = None
+
     def step(self) -> bool:
         """Look at one object that is due."""
         if not self._due:

@@ -19,6 +19,7 @@ from dynamo_ctrl.engine.memory.history import Revision
 from dynamo_ctrl.engine.memory.served import Tree
 from dynamo_ctrl.engine.memory.table import Table
 from dynamo_ctrl.engine.port import Propagation
+from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.metadata import Metadata
 
 _GC_FINALIZERS = {"Foreground": lifecycle.FOREGROUND, "Orphan": lifecycle.ORPHAN}
@@ -29,6 +30,9 @@ class Reaction(Protocol):
 
     def observe(self, table: Table, before: Revision | None, after: Revision | None) -> None:
         """Take note of a change. Must not write."""
+
+    def adopt(self, table: Table, revision: Revision) -> None:
+        """Take note of an object that was there before: what follows from it has happened already, elsewhere."""
 
     def step(self) -> bool:
         """Do one piece of the work that is due; false when there is none."""
@@ -59,6 +63,11 @@ class Store:
 
     def write(self, table: Table, tree: Tree, before: Revision | None) -> Revision:
         """Store a version of an object under a new resourceVersion, which is put into `tree` as well."""
+        after = self._put(table, tree, before)
+        self._tell(table, before, after)
+        return after
+
+    def _put(self, table: Table, tree: Tree, before: Revision | None) -> Revision:
         metadata = tree["metadata"]
         metadata["resourceVersion"] = str(self.version + 1)
         raw = msgspec.json.encode(tree)
@@ -67,7 +76,16 @@ class Store:
         self.version += 1
         after = Revision(path, self.version, raw, typed)
         table.put(after)
-        self._tell(table, before, after)
+        return after
+
+    def restore(self, table: Table, tree: Tree) -> Revision:
+        """Store an object that was made elsewhere, under a new resourceVersion. Nothing is due because of it."""
+        before = table.get(Key(tree["metadata"].get("namespace", ""), tree["metadata"]["name"]))
+        if before is not None:
+            return self.write(table, tree, before)
+        after = self._put(table, tree, None)
+        for reaction in self._reactions:
+            reaction.adopt(table, after)
         return after
 
     def remove(self, table: Table, revision: Revision) -> None:

@@ -78,7 +78,8 @@ class Applier:
                 answer = await self._engine.patch(kind, key, Patch.merge(content))
         except EngineError as error:
             if 400 <= error.code < 500:
-                raise UsageError(f"{manifest}: {error.message}") from error
+                named = f'"{manifest.content["metadata"]["name"]}"' in error.message
+                raise UsageError(f"{manifest.source if named else manifest}: {error.message}") from error
             raise
         applied: AnyObject = kind.decode(answer)
         return applied

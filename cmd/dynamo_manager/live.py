@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from dynamo_manager.display import WIDTH
 from dynamo_manager.tree import Row
 
 
@@ -19,6 +20,7 @@ class LiveTable:
     """Redraws the owner tree in place; what is said, and what is logged to the same terminal, stays above it."""
 
     def __init__(self, console: Console) -> None:
+        self._width = min(console.width, WIDTH)
         self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
 
     def __enter__(self) -> Self:
@@ -32,7 +34,7 @@ class LiveTable:
 
     def show(self, rows: Sequence[Row]) -> None:
         """Draw the tree as it is now."""
-        table = Table(box=None, pad_edge=False)
+        table = Table(box=None, pad_edge=False, width=self._width)
         table.add_column("OBJECT", no_wrap=True, overflow="ellipsis", ratio=3)
         table.add_column("READY", no_wrap=True, width=5)
         table.add_column("STATE", no_wrap=True, overflow="ellipsis", ratio=2)

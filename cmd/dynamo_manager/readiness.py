@@ -82,14 +82,19 @@ def _any(obj: Object[Any, Any]) -> Readiness:
         for condition in status.get("conditions") or ()
         if isinstance(condition, Mapping)
     }
-    decisive = next((conditions[name] for name in _DECISIVE if name in conditions), None)
-    observed = status.get("observedGeneration")
-    if isinstance(observed, int) and observed < obj.metadata.generation:
+    decisive = next((conditions[name] for name in _DECISIVE if name in conditions), {})
+    if _is_old(obj.metadata.generation, status, decisive):
         return Readiness(False, f"generation {obj.metadata.generation} is not seen yet")
-    if decisive is None:
+    if not decisive:
         return Readiness(False, "no status yet") if _has_conditions(obj) else Readiness(True, "there")
-    text = decisive.get("message") or decisive.get("reason") or ""
-    return Readiness(decisive.get("status") == "True", str(text))
+    return Readiness(decisive.get("status") == "True", str(decisive.get("message") or decisive.get("reason") or ""))
+
+
+def _is_old(generation: int, status: Mapping[str, Any], decisive: Mapping[str, Any]) -> bool:
+    """Whether the status speaks of an older generation. A failure on the way to one moves only its condition's own count."""
+    whole, own = status.get("observedGeneration"), decisive.get("observedGeneration")
+    failed = own is not None and decisive.get("status") == "False"
+    return any(isinstance(seen, int) and seen < generation for seen in ((own,) if failed else (own, whole)))
 
 
 def _has_conditions(obj: Object[Any, Any]) -> bool:

@@ -52,8 +52,9 @@ def settle(options: RunOptions) -> Settings:
     """
     document = _read(options.config) if options.config is not None else EMPTY
     section = _Section(document, "")
-    if section.section("leaderElection").one_of("enabled", (True, False), False):
-        raise section.wrong("leaderElection.enabled", "is not supported yet; set it to false and run one replica")
+    election = section.section("leaderElection")
+    if election.one_of("enabled", (True, False), False):
+        raise election.wrong("enabled", "is not supported yet; set it to false and run one replica")
     server = section.section("server")
     logging = section.section("logging")
     restricted = section.section("namespace").text("restricted")
@@ -72,7 +73,7 @@ def settle(options: RunOptions) -> Settings:
     return Settings(
         document=document,
         manager=resolve(ManagerOptions, flags, file),
-        log_format=options.log_format or logging.one_of("format", FORMATS, "text"),
+        log_format=options.log_format or logging.one_of("format", FORMATS, "json" if document else "text"),
         log_level=options.log_level or logging.one_of("level", LEVELS, "info"),
     )
 
@@ -98,7 +99,8 @@ class _Section:
         return name in self._content
 
     def section(self, name: str) -> _Section:
-        return _Section(self._content.get(name) or EMPTY, f"{self._path}.{name}" if self._path else name)
+        content = self._content.get(name)
+        return _Section(EMPTY if content is None else content, f"{self._path}.{name}" if self._path else name)
 
     def text(self, name: str, default: str = "") -> str:
         value = self._content.get(name, default)
@@ -119,7 +121,7 @@ class _Section:
         return value
 
     def wrong(self, name: str, rule: str) -> UsageError:
-        return UsageError(f"--config: {self._path}.{name}: {rule}".replace(": .", ": "))
+        return UsageError(f"--config: {self._path}.{name}: {rule}")
 
 
 def _address(server: _Section, name: str) -> str | None:

@@ -21,6 +21,7 @@ from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.manager.campaign import Campaign
 from dynamo_ctrl.manager.election import Election, Standing
+from dynamo_ctrl.manager.errors import cause
 from dynamo_ctrl.manager.leadership import Leadership
 
 OpenEngine: TypeAlias = Callable[[], AbstractAsyncContextManager[Engine]]
@@ -104,7 +105,7 @@ class Elector:
         try:
             await self._campaign()
         except Exception as error:  # noqa: BLE001  (handed on: the owner stops everything)
-            self._failed(_cause(error))
+            self._failed(cause(error))
         finally:
             self._ended.set()
 
@@ -130,7 +131,7 @@ class Elector:
             with asyncio.Runner(loop_factory=lambda: loop) as runner:
                 runner.run(self._campaign())
         except Exception as error:  # noqa: BLE001  (handed on: the owner stops everything)
-            self._call_home(self._failed, _cause(error))
+            self._call_home(self._failed, cause(error))
         finally:
             self._call_home(self._ended.set)
 
@@ -157,10 +158,3 @@ class Elector:
             return
         with suppress(RuntimeError):  # the manager's loop is closed: nobody is left to be told
             self._home.call_soon_threadsafe(call, *arguments)
-
-
-def _cause(error: Exception) -> Exception:
-    """The first error inside of groups."""
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error

@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
+from typing import Any
 
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.guard import WriteGuard
@@ -24,6 +25,8 @@ from dynamo_ctrl.manager.leadership import Leadership
 from dynamo_ctrl.manager.options import LeaderElectionOptions
 from dynamo_ctrl.objects.builtin.coordination import LEASE
 from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.program.effect import Event
 
 NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 """Where a Pod finds its own namespace."""
@@ -140,10 +143,10 @@ class Electorate:
         if not self._leaderships:
             return
         abroad = self._options.renewal == "thread" and self._opened is not None
-        now = self._clock.monotonic()
+        now, seed = self._clock.monotonic(), partial(self._random.getrandbits, 64)
         pairs = [
             (
-                Election(leadership.key, self.identity, self._options, self._random, now, heartbeat=abroad),
+                Election(leadership.key, self.identity, self._options, Random(seed()), now, heartbeat=abroad),  # noqa: S311
                 leadership,
             )
             for leadership in self._leaderships.values()
@@ -175,6 +178,12 @@ class Electorate:
     def _lose(self, lost: Callable[[LeadershipLost], None], key: Key, reason: str) -> None:
         self.close()
         lost(LeadershipLost(str(key), reason))
+
+
+def became_leader(key: Key, identity: str) -> tuple[Object[Any, Any], Event]:
+    """The event about a lease that was won, and what it is about."""
+    lease = LEASE.object({"metadata": {"namespace": key.namespace, "name": key.name}})
+    return lease, Event(type="Normal", reason="LeaderElection", action="Lead", note=f"{identity} became leader")
 
 
 def identity(random: Random) -> str:

@@ -73,3 +73,27 @@ class InvalidOption(ManagerError):
         self.field = field
         self.rule = rule
         super().__init__(f"{field}: {rule}")
+
+
+def cause(error: Exception) -> Exception:
+    """The first error inside of groups of errors."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def raise_failures(error: Exception | None, hanging: tuple[str, ...], budget: float) -> None:
+    """Raise what ended a manager, and what did not end: one of them, or both in a group; nothing if there is neither.
+
+    Who does not wait (a lost lease, a budget of 0) cannot complain of what has not ended.
+    """
+    if isinstance(error, LeadershipLost):
+        error.hanging = hanging
+        raise error
+    overrun = StopOverrun(budget, hanging) if hanging and budget > 0 else None
+    if error is not None and overrun is not None:
+        raise ExceptionGroup("the manager failed and did not stop in time", [error, overrun])
+    if error is not None:
+        raise error
+    if overrun is not None:
+        raise overrun

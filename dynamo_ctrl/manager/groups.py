@@ -28,6 +28,8 @@ class Order(Enum):
     WEBHOOKS = "webhooks"
     CACHES = "caches"
     OTHERS = "others"
+    WARMUP = "warm-up"
+    """What a replica that does not lead does to be ready to: the sources of its controllers."""
     LEADER = "leader"
     """What only a leader may do: controllers, and every runnable that does not say otherwise."""
 
@@ -69,7 +71,13 @@ class Group:
             self._launch(runnable)
 
     async def start(self) -> None:
-        """Start what was added, and wait until all of it is ready. The caller watches for failures meanwhile."""
+        """Start what was added, and wait until all of it is ready. The caller watches for failures meanwhile.
+
+        Raises:
+            Stopping: it was stopped already. A group that was stopped before it started never starts (R 4, 41).
+        """
+        if self._closed:
+            raise Stopping(f"the group {self.order.value!r} stops; it cannot start any more")
         opened = asyncio.Event()
         self._keeper = asyncio.create_task(self._keep(opened), name=f"manager: group {self.order.value}")
         await opened.wait()

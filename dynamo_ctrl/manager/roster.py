@@ -7,12 +7,10 @@ starts a controller of its own at once, or is refused if it would have to change
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
 
 from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.manager.errors import AlreadyStarted
-from dynamo_ctrl.manager.groups import Runnable
 from dynamo_ctrl.program.definition import Definition, check, definitions, describe
 
 
@@ -21,11 +19,13 @@ class Roster:
 
     Args:
         hire: makes the controller of a definition and the reconcile that it drives.
-        launch: takes the controller's runnable.
+        launch: sets the controller to work.
     """
 
     def __init__(
-        self, hire: Callable[[Definition], tuple[Controller, Reconcile]], launch: Callable[[Runnable], None]
+        self,
+        hire: Callable[[Definition], tuple[Controller, Reconcile]],
+        launch: Callable[[Controller, Reconcile], None],
     ) -> None:
         self._hire = hire
         self._launch = launch
@@ -87,5 +87,4 @@ class Roster:
                 controller, reconcile = self._hire(definition)
                 self._definitions[definition.name] = definition
                 self._controllers[definition.name] = controller
-                name = f"controller {definition.name}"
-                self._launch(Runnable(name=name, run=partial(controller.run, reconcile)))
+                self._launch(controller, reconcile)

@@ -18,8 +18,9 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import UnknownEngine
 from dynamo_ctrl.manager.errors import AlreadyStarted, InvalidOption, ManagerError, StopOverrun, Stopping
 from dynamo_ctrl.manager.groups import Order
-from dynamo_ctrl.manager.manager import GRACE, Manager
+from dynamo_ctrl.manager.manager import Manager
 from dynamo_ctrl.manager.options import ManagerOptions
+from dynamo_ctrl.manager.stages import GRACE
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.program.errors import NotAProgram
@@ -81,7 +82,7 @@ async def put(engine: Engine, name: str, kind: Kind[Any] = CONFIG_MAP) -> None:
 
 async def test_a_program_sees_what_is_there_and_what_comes() -> None:
     program, manager = Watcher(), new()
-    await put(manager._asked_engine, "a")  # type: ignore[arg-type]
+    await put(manager._connection._asked, "a")  # type: ignore[arg-type]
     manager.add(program)
     async with running(manager) as task:
         await settle()

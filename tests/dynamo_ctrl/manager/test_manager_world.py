@@ -122,13 +122,13 @@ async def test_events_of_the_last_moment_are_sent() -> None:
 async def test_the_last_events_have_a_budget_of_their_own_and_are_dropped_after_it() -> None:
     engine = SlowEvents(Core(clock=LoopClock()))
     manager = new(engine, options=ManagerOptions(garbage=False, event_flush=3.5))
-    about = CONFIG_MAP.object({"metadata": {"name": "web", "namespace": "default", "uid": "u"}})
     async with manager:
         recorder = manager._recorder
         assert recorder is not None
         task = asyncio.create_task(manager.run())
         await manager.synced()
-        for _ in range(10):
+        for number in range(10):
+            about = CONFIG_MAP.object({"metadata": {"name": f"web-{number}", "namespace": "default", "uid": "u"}})
             recorder.event(about, Event(type="Normal", reason="Stopped", note="goodbye"))
         manager.stop()
         await task
@@ -200,9 +200,7 @@ async def test_requests_of_a_named_engine_are_counted_and_told_to_the_embedder_t
     told: list[tuple[str, str, int]] = []
     config = EngineConfig(on_request=lambda method, host, code, seconds: told.append((method, host, code)))
     manager = Manager("memory", config=config, options=QUIET)
-    hook = manager._counting().on_request
-    assert hook is not None
-    hook("GET", "h", 200, 0.1)
+    manager._connection._told("GET", "h", 200, 0.1)
     assert told == [("GET", "h", 200)]
     assert 'rest_client_requests_total{code="200",host="h",method="GET"} 1.0' in respond(manager.registry).body
 

@@ -21,10 +21,13 @@ GIVEN: Mapping[str, Any] = {
     "controllers": {"graph": {"workers": 5}},
     "health_address": ":8081",
     "metrics_address": ":8080",
+    "leader_election": {"enabled": True, "name": "mine"},
     "sync_timeout": 1,
     "stop_budget": 2.5,
     "event_capacity": 7,
     "event_flush": 0,
+    "stall_threshold": 1,
+    "request_histograms": True,
     "garbage": False,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ ROLE: Final = CONFIG / "rbac/role.yaml"
 TIMEOUT: Final = 30.0
 """Seconds for the definitions to be served, and to be gone again."""
 
-_CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_API: Final = "/apis/nvidia.com/v1beta1"
 _ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 
 
@@ -47,7 +48,7 @@ class Installation:
 
     def _served(self) -> bool:
         try:
-            return bool(self._cluster.api.get("/apis/nvidia.com/v1beta1/dynamographdeployments"))
+            return bool(self._cluster.api.get(f"{_API}/dynamographdeployments"))
         except ApiError as error:
             if error.code not in (404, 429):  # unknown yet, or its storage is still being made
                 raise
@@ -58,8 +59,20 @@ class Installation:
         return self._cluster.service_account(NAMESPACE, NAME)
 
     def remove_definitions(self) -> None:
-        """Delete the definitions, and all objects of them; returns when they are gone."""
+        """Delete the definitions, and all objects of them, manager or not; returns when they are gone."""
+        for name in definitions():
+            plural = name.partition(".")[0]
+            with suppress(ApiError):  # not there
+                for each in self._cluster.api.get(f"{_API}/{plural}")["items"]:
+                    self._let_go(
+                        f"{_API}/namespaces/{each['metadata']['namespace']}/{plural}/{each['metadata']['name']}"
+                    )
         self._cluster.kubectl("delete", "crd", *definitions(), "--ignore-not-found", f"--timeout={TIMEOUT:.0f}s")
+
+    def _let_go(self, path: str) -> None:
+        with suppress(ApiError):  # gone meanwhile
+            self._cluster.api.delete(path)
+            self._cluster.api.merge(path, {"metadata": {"finalizers": None}})
 
     def rules(self) -> list[dict[str, Any]]:
         """The rules of the account's role in the cluster."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from dynamo_ctrl.engine import rights
 from dynamo_ctrl.engine.errors import Unauthorized
 from dynamo_ctrl.objects.kind import Kind
 
@@ -84,8 +85,7 @@ def forbidden(kind: Kind[Any], namespace: str, error: Exception) -> SourceState:
 
 def rule(kind: Kind[Any], verbs: Iterable[str] = ("get", "list", "watch")) -> str:
     """The RBAC rule that lets somebody follow `kind`, as YAML on one line, so that it fits into a log."""
-    quoted = ", ".join(f'"{verb}"' for verb in verbs)
-    return f'- {{apiGroups: ["{kind.group}"], resources: ["{kind.plural}"], verbs: [{quoted}]}}'
+    return rights.rule(kind.group, kind.plural, verbs)
 
 
 def stopped(kind: Kind[Any]) -> SourceState:

@@ -1,6 +1,6 @@
 """`Settler`: turns the answer of a reconcile into the one thing that happens to its key, a count, and perhaps a log line.
 
-error, not terminal        back-off; one line with the key
+error, not terminal        back-off; one line with the key, and the rule to add where a right is missing
 error, terminal            only an event brings the key back; one line
 a source cannot be read    wait for that source; no line (the source's own line says what is wrong)
 conflict                   back soon; a line only when conflicts do not end
@@ -19,6 +19,8 @@ from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.controller.context import reconcile_id
 from dynamo_ctrl.controller.numbers import ControllerNumbers
+from dynamo_ctrl.engine.errors import Forbidden
+from dynamo_ctrl.engine.rights import missing_rule
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.queue.entry import Entry
 from dynamo_ctrl.queue.workqueue import WorkQueue
@@ -96,6 +98,8 @@ class Settler:
             return
         self._numbers.error += 1
         told: dict[str, object] = {"error": str(error), "type": type(error).__name__}
+        if isinstance(error, Forbidden) and (rule := missing_rule(error)) is not None:
+            told["add_to_role"] = rule
         if panic:
             self._numbers.panics += 1
             told["exc_info"] = error

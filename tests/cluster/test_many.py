@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,7 +33,7 @@ def cpu(manager: ManagerProcess) -> float:
 
 @pytest.mark.slow
 def test_fifty_graphs_become_ready_and_each_costs_what_one_costs(
-    place: Place, start_manager: StartManager, record_property: pytest.RecordProperty
+    place: Place, start_manager: StartManager, record_property: Callable[[str, object], None]
 ) -> None:
     manager = start_manager()
     before = cpu(manager)

@@ -12,6 +12,7 @@ from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.settle import MANY_CONFLICTS, Settler
+from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.objects.builtin.core import POD, SECRET
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.queue.workqueue import WorkQueue
@@ -147,3 +148,12 @@ def test_every_run_is_timed() -> None:
     entry: Any = bench.queue.get(1)
     bench.settler.settle(entry, DONE, 3.5)
     assert (bench.numbers.time.count, bench.numbers.time.sum) == (1, 2.5)
+
+
+def test_a_missing_right_is_told_with_the_rule_that_grants_it() -> None:
+    bench = Bench()
+    bench.answer(
+        Answer(error=Forbidden('cannot create resource "deployments" in API group "apps" in the namespace "ns"'))
+    )
+    [line] = bench.lines.entries
+    assert line["add_to_role"] == '- {apiGroups: ["apps"], resources: ["deployments"], verbs: ["create"]}'

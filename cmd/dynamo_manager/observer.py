@@ -81,7 +81,7 @@ class Observer:
             return f"{applied.ref}: cannot be looked at: {source.state}"
         live = self._live(applied)
         if live is None:
-            return f"{applied.ref}: is not there (any more)"
+            return f"{applied.ref}: is not there"
         if live.metadata.uid == applied.metadata.uid and live.metadata.generation < applied.metadata.generation:
             return f"{applied.ref}: generation {applied.metadata.generation} is not seen yet"
         state = readiness(live)

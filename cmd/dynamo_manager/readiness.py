@@ -21,6 +21,7 @@ from dynamo_ctrl.objects.builtin.core import Pod
 from dynamo_ctrl.objects.object import Object
 
 _DECISIVE = ("Ready", "Available")
+_STARTING = ("", "ContainerCreating", "PodInitializing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,14 @@ def _replica_set(replica_set: ReplicaSet) -> Readiness:
 def _pod(pod: Pod) -> Readiness:
     phase = pod.status.phase or "Pending"
     states = {condition.type: condition for condition in pod.status.conditions}
-    ready = "Ready" in states and states["Ready"].status == "True"
-    return Readiness(ready or phase == "Succeeded", f"{phase}, ready" if ready else phase)
+    if "Ready" in states and states["Ready"].status == "True":
+        return Readiness(True, f"{phase}, ready")
+    waits = (
+        f", {container.name}: {container.state.waiting.reason}"
+        for container in pod.status.container_statuses
+        if container.state.waiting is not None and container.state.waiting.reason not in _STARTING
+    )
+    return Readiness(phase == "Succeeded", f"{phase}{next(waits, '')}")
 
 
 def _any(obj: Object[Any, Any]) -> Readiness:

@@ -30,7 +30,7 @@ from dynamo_ctrl.engine.memory.history import Feed, Revision, spoken
 from dynamo_ctrl.engine.memory.metadata import metadata_errors, update_errors
 from dynamo_ctrl.engine.memory.namespaces import ALWAYS, Namespaces, check_deletable, check_namespace
 from dynamo_ctrl.engine.memory.requests import parse_filter
-from dynamo_ctrl.engine.memory.served import Served, Tree
+from dynamo_ctrl.engine.memory.served import Served, Tree, same
 from dynamo_ctrl.engine.memory.store import Store
 from dynamo_ctrl.engine.memory.table import Table
 from dynamo_ctrl.engine.port import (
@@ -292,7 +292,7 @@ class Core:
             metadata["generation"] = before["metadata"].get("generation", 0) + 1
         metadata["resourceVersion"] = before["metadata"]["resourceVersion"]
         tree["apiVersion"], tree["kind"] = served.api_version, served.kind
-        if tree == before and _encoded(tree) == _encoded(before):
+        if same(tree, before):
             return old.raw
         errors = update_errors(metadata, before["metadata"]) + metadata_errors(metadata, served)
         validate = strategy.validate_status if status else None
@@ -316,11 +316,6 @@ def _scale(served: Served, revision: Revision) -> bytes:
     if served.scale is None:
         raise failure.no_such_resource()
     return msgspec.json.encode(scaling.scale_of(revision.tree(), served.scale))
-
-
-def _encoded(tree: Tree) -> bytes:
-    """Tells apart what Python holds for equal: `1` and `true`."""
-    return msgspec.json.encode(tree, order="deterministic")
 
 
 def _check_subresource(served: Served, key: Key, subresource: str) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from dynamo_ctrl.engine.memory import metadata, rules
 from dynamo_ctrl.engine.memory.failure import FieldError, duplicate, required, wrong_type
-from dynamo_ctrl.engine.memory.served import Tree
+from dynamo_ctrl.engine.memory.served import Tree, same
 
 _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})
 _ABSENT: Final = object()
@@ -150,7 +150,7 @@ class Schema:
             body: the beginning of `path` that messages leave out.
             old: what was there before; what did not change is not checked.
         """
-        if value is old or (old is not _ABSENT and value == old):
+        if old is not _ABSENT and same(value, old):
             return
         if value is None and self.nullable:
             return

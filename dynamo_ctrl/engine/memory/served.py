@@ -13,6 +13,20 @@ if TYPE_CHECKING:
 Tree: TypeAlias = dict[str, Any]
 """A plain JSON object that belongs to the request that is being served."""
 
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two JSON values are equal; unlike in Python, `1` is neither `true` nor `1.0`."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one != other:
+        return False
+    if isinstance(one, dict):
+        return all(same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return all(same(*pair) for pair in zip(one, other, strict=True))
+    return True
+
+
 VERBS = ("create", "delete", "get", "list", "patch", "update", "watch")
 
 
@@ -127,11 +141,11 @@ class Served:
         """Whether a change moves metadata.generation."""
         if self.bumps == ("*",):
             ignored = {"metadata", "status"} if self.status else {"metadata"}
-            return any(new.get(name) != old.get(name) for name in (new.keys() | old.keys()) - ignored)
+            return any(not same(new.get(name), old.get(name)) for name in (new.keys() | old.keys()) - ignored)
         return any(
             new["metadata"].get(name) != old["metadata"].get(name)
             if name == "annotations"
-            else new.get(name) != old.get(name)
+            else not same(new.get(name), old.get(name))
             for name in self.bumps
         )
 

@@ -3,7 +3,8 @@
 `dynamo_ctrl.testing.plugin` is the pytest plugin.
 """
 
-from dynamo_ctrl.testing.fake_cache import FakeCache, NotConverged, Suspended
+from dynamo_ctrl.plan.passes import Suspended
+from dynamo_ctrl.testing.fake_cache import FakeCache, NotConverged
 from dynamo_ctrl.testing.faults import FaultyEngine
 from dynamo_ctrl.testing.recording import RecordingEngine, Write
 from dynamo_ctrl.testing.virtual_loop import Deadlock, LoopClock, TaskLeak, VirtualLoop, run, settle

@@ -15,29 +15,26 @@ Contract:
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from random import Random
 from typing import Any, Final, TypeVar
 
 from dynamo_ctrl.cache.index import Index
-from dynamo_ctrl.clock import ManualClock
+from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.controller.answer import Answer
-from dynamo_ctrl.engine.errors import NotFound
-from dynamo_ctrl.engine.memory.core import Core
-from dynamo_ctrl.engine.memory.engine import MemoryEngine
-from dynamo_ctrl.engine.port import ListOptions, Propagation
-from dynamo_ctrl.objects.builtin.core import NAMESPACE
+from dynamo_ctrl.engine.port import Propagation
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch
 from dynamo_ctrl.objects.selector import LabelSelector
+from dynamo_ctrl.plan.follower import Followers
+from dynamo_ctrl.plan.passes import Passes, drive
+from dynamo_ctrl.plan.scratch import Scratch
 from dynamo_ctrl.program.attempt import Attempts
 from dynamo_ctrl.program.definition import Definition, definitions
 from dynamo_ctrl.program.effect import Event
-from dynamo_ctrl.program.outer import Outer
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result
@@ -46,7 +43,6 @@ from dynamo_ctrl.testing.faults import FaultyEngine
 from dynamo_ctrl.testing.recording import RecordingEngine, Write
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
-T = TypeVar("T")
 
 ROUNDS: Final = 50
 """Passes that `converge` makes at most."""
@@ -54,10 +50,6 @@ ROUNDS: Final = 50
 
 class NotConverged(AssertionError):
     """Programs that still wrote in the last of many passes; the text lists what."""
-
-
-class Suspended(RuntimeError):
-    """A program awaited something that only a running loop can bring; give it a port that answers at once."""
 
 
 class FakeCache:
@@ -85,15 +77,19 @@ class FakeCache:
         absent: Iterable[Kind[Any]] = (),
         seed: int = 0,
     ) -> None:
-        self.clock = ManualClock(now)
-        self.core = Core(clock=self.clock, random=Random(seed))  # noqa: S311  (uids of a test)
+        self._scratch = Scratch(now=now, seed=seed)
+        self.clock = self._scratch.clock
+        self.core = self._scratch.core
         self.passes = 0
         self.events: list[tuple[Object[Any, Any], Event]] = []
-        self.faults = FaultyEngine(MemoryEngine(self.core))
+        self.faults = FaultyEngine(self._scratch.engine)
         self._engine = RecordingEngine(self.faults)
         self._told = _Told(self.events)
         self._absent = frozenset(absent)
-        self._outers: dict[int, tuple[object, Outer]] = {}
+        self._followers = Followers(self.core)
+        self._attempts = Passes(
+            engine=self._engine, view=self._all, clock=self.clock, written=self._told, recorder=self._told
+        )
         for obj in objects:
             self.add(obj)
 
@@ -101,23 +97,15 @@ class FakeCache:
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`."""
-        if not self._known(kind):
-            return None
-        try:
-            return kind.decode(self.core.get(kind, Key.of(key)))
-        except NotFound:
-            return None
+        store = self._store(kind)
+        return None if store is None else store.get(Key.of(key))
 
     def list(
         self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
     ) -> Sequence[O]:
         """The objects that match, in the order of their keys."""
-        if not self._known(kind):
-            return ()
-        wanted = LabelSelector.of(selector)
-        page = self.core.list(kind, ListOptions(namespace=namespace if kind.namespaced else ""))
-        found = [kind.decode(raw) for raw in page.items]
-        return sorted((obj for obj in found if wanted.matches(obj.metadata.labels)), key=lambda obj: obj.key)
+        store = self._store(kind)
+        return () if store is None else store.select(LabelSelector.of(selector), namespace)
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`."""
@@ -125,8 +113,8 @@ class FakeCache:
 
     def owned(self, kind: Kind[O], owner: Object[Any, Any]) -> Sequence[O]:
         """The objects of `kind` that `owner` controls."""
-        controlled = ((obj, obj.metadata.controller) for obj in self.list(kind))
-        return [obj for obj, controller in controlled if controller and controller.uid == owner.metadata.uid]
+        store = self._store(kind)
+        return () if store is None else store.owned(owner.metadata.uid)
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the kind is not one of the absent ones."""
@@ -136,19 +124,9 @@ class FakeCache:
 
     def add(self, obj: O) -> O:
         """Create an object, with its status; returns it as the server has it."""
-        kind: Kind[O] = obj.kind
-        if not self._known(kind):
-            raise ValueError(f"{kind} is absent from this cluster")
-        namespace = obj.metadata.namespace
-        if namespace and self.get(NAMESPACE, namespace) is None:
-            self.core.create(NAMESPACE, "", NAMESPACE.object({"metadata": {"name": namespace}}).raw)
-        content = obj.content()
-        for name in ("uid", "resourceVersion", "generation", "creationTimestamp"):
-            content["metadata"].pop(name, None)
-        created: O = kind.decode(self.core.create(kind, namespace, kind.object(content).raw))
-        if kind.status_subresource and content.get("status"):
-            created = self.set_status(kind, created.key, content["status"])
-        return created
+        if not self._known(obj.kind):
+            raise ValueError(f"{obj.kind} is absent from this cluster")
+        return self._scratch.add(obj)
 
     def edit(self, kind: Kind[O], key: Key | str, patch: JsonMap | Patch) -> O:
         """Somebody else patches an object (a merge patch, unless it is a `Patch`)."""
@@ -199,15 +177,15 @@ class FakeCache:
             EngineError: the status could not be written.
         """
         attempts = Attempts(engine=self._engine, view=self, written=self._told, recorder=self._told)
-        attempted = _drive(attempts.make(primary, result, Trace(self.now), observer))
+        attempted = drive(attempts.make(primary, result, Trace(self.now), observer))
         if attempted.error is not None and attempted.report.failure is None:
             raise attempted.error
         return attempted.report
 
     def reconcile(self, programs: object, key: Key | str) -> Answer:
         """One attempt of one program (or of the programs of one primary kind together) at one key."""
-        (outer,) = (self._outer(definition) for definition in definitions(_several(programs)))
-        return _drive(outer.reconcile(Key.of(key)))
+        (definition,) = definitions(_several(programs))
+        return drive(self._attempts.run(definition, Key.of(key))).answer
 
     def converge(self, programs: object, key: Key | str | None = None, *, rounds: int = ROUNDS) -> int:
         """Run programs until a pass writes nothing; returns the number of passes.
@@ -225,9 +203,9 @@ class FakeCache:
             self.passes = number
             before = len(self._engine.writes)
             answers = [
-                _drive(self._outer(part).reconcile(each))
+                drive(self._attempts.run(part, each)).answer
                 for at, part in enumerate(parts)
-                for each in ([Key.of(key)] if key is not None and at == 0 else self._keys(part))
+                for each in ([Key.of(key)] if key is not None and at == 0 else self._attempts.keys(part))
             ]
             quiet = all(write.error is not None for write in self._engine.writes[before:])
             error = next((answer.error for answer in answers if answer.error is not None), None)
@@ -243,20 +221,14 @@ class FakeCache:
         last = "\n".join(f"  {write}" for write in self._engine.writes[before:])
         raise NotConverged(f"pass {rounds} still wrote:\n{last}" if last else f"no end after {rounds} passes")
 
-    def _outer(self, definition: Definition) -> Outer:
+    def _all(self, definition: Definition) -> FakeCache:
+        """Every definition reads everything."""
         for watch in definition.watches.all:
             self._known(watch.kind)
-        owner = definition.program or definition.selector
-        kept = self._outers.get(id(owner))
-        if kept is None:
-            outer = Outer(
-                definition, engine=self._engine, view=self, written=self._told, recorder=self._told, clock=self.clock
-            )
-            kept = self._outers[id(owner)] = (owner, outer)
-        return kept[1]
+        return self
 
-    def _keys(self, definition: Definition) -> Sequence[Key]:
-        return [obj.key for obj in self.list(definition.kind)]
+    def _store(self, kind: Kind[O]) -> Store[O] | None:
+        return self._followers.of(kind).store if self._known(kind) else None
 
     def _known(self, kind: Kind[Any]) -> bool:
         if kind in self._absent:
@@ -283,13 +255,3 @@ class _Told:
 
 def _several(programs: object) -> Iterable[object]:
     return programs if isinstance(programs, list | tuple) else (programs,)
-
-
-def _drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    try:
-        coroutine.send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    coroutine.close()
-    raise Suspended("the program awaited something that does not answer at once")

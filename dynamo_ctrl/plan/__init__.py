@@ -1,0 +1,1 @@
+"""What programs would do, found out on a scratch cluster; and the scratch cluster itself."""

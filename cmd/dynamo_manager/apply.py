@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingType
 from typing import Any, Final
 
-from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, NotFound
+from dynamo_ctrl.cache.state import install_definition
+from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, NotFound, UnsupportedKind
 from dynamo_ctrl.engine.port import Engine, Resource
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.frozen import thaw
@@ -42,13 +43,23 @@ class Applier:
         namespace: for documents of namespaced kinds that name none.
         known: kinds that are typed already; all others are discovered.
         sleep: waits that many seconds.
+        remedy: says what to do about a typed kind that the server does not serve.
     """
 
-    def __init__(self, engine: Engine, *, namespace: str, known: Iterable[Kind[Any]], sleep: Sleep) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        namespace: str,
+        known: Iterable[Kind[Any]],
+        sleep: Sleep,
+        remedy: Callable[[Kind[Any]], str] = install_definition,
+    ) -> None:
         self._engine = engine
         self._namespace = namespace
         self._known = {(kind.api_version, kind.kind): kind for kind in known}
         self._sleep = sleep
+        self._remedy = remedy
 
     async def apply(self, manifests: Sequence[Manifest]) -> tuple[AnyObject, ...]:
         """Apply all of them, definitions first; returns the objects as the server answered.
@@ -67,22 +78,31 @@ class Applier:
     async def _apply(self, manifest: Manifest) -> AnyObject:
         try:
             kind = await self._kind(manifest)
-            key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
-            content = thaw(manifest.content)
-            content.pop("status", None)
-            if kind.namespaced:
-                content["metadata"]["namespace"] = key.namespace
-            try:
-                answer = await self._engine.create(kind, key.namespace, kind.object(content).raw)
-            except AlreadyExists:
-                answer = await self._engine.patch(kind, key, Patch.merge(content))
+            applied: AnyObject = kind.decode(await self._write(manifest, kind))
         except EngineError as error:
             if 400 <= error.code < 500:
                 named = f'"{manifest.content["metadata"]["name"]}"' in error.message
                 raise UsageError(f"{manifest.source if named else manifest}: {error.message}") from error
             raise
-        applied: AnyObject = kind.decode(answer)
         return applied
+
+    async def _write(self, manifest: Manifest, kind: Kind[Any]) -> bytes:
+        key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
+        content = thaw(manifest.content)
+        content.pop("status", None)
+        if kind.namespaced:
+            content["metadata"]["namespace"] = key.namespace
+        try:
+            return await self._engine.create(kind, key.namespace, kind.object(content).raw)
+        except AlreadyExists:
+            return await self._engine.patch(kind, key, Patch.merge(content))
+        except (NotFound, UnsupportedKind) as error:
+            if error.details.get("name"):  # a namespace
+                raise
+            remedy = self._remedy(kind)
+            raise UsageError(
+                f"{manifest}: the server does not serve {kind.api_version} {kind.plural}; {remedy}"
+            ) from error
 
     async def _kind(self, manifest: Manifest) -> Kind[Any]:
         known = self._known.get((manifest.api_version, manifest.kind))

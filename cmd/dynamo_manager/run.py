@@ -81,7 +81,7 @@ def _stages(
     work = Stages(
         manager,
         engine,
-        applier=Applier(engine.inner, namespace=namespace, known=kinds, sleep=asyncio.sleep),
+        applier=Applier(engine.inner, namespace=namespace, known=kinds, sleep=asyncio.sleep, remedy=Remedy(programs)),
         observer=watching,
         display=_display(clock),
         clock=clock,

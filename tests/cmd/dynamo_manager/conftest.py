@@ -32,6 +32,35 @@ spec:
 """
 
 
+WIDGETS: dict[str, Any] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"kind": "Widget", "listKind": "WidgetList", "plural": "widgets", "singular": "widget"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"size": {"type": "integer", "minimum": 0}}},
+                            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
 class Outcome(NamedTuple):
     """What came of a command line."""
 
@@ -79,6 +108,12 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 def graph(write: Callable[..., Path]) -> Path:
     """A manifest of a graph with one frontend, that becomes ready."""
     return write("graph.yaml", GRAPH)
+
+
+@pytest.fixture
+def widgets() -> dict[str, Any]:
+    """The definition of the widgets of the test kit, as plain JSON data."""
+    return WIDGETS
 
 
 @pytest.fixture

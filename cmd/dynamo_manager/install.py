@@ -7,7 +7,8 @@ from typing import Final
 
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.frozen import EMPTY, JsonMap
-from dynamo_ctrl.program.program import Configurable, Defines
+from dynamo_ctrl.program.definition import custom_resources
+from dynamo_ctrl.program.program import Configurable
 from dynamo_ctrl.program.registry import Loaded, load_programs
 from dynamo_manager.errors import UsageError
 
@@ -40,13 +41,7 @@ def data_plane() -> tuple[Loaded, ...]:
 
 def definitions(loaded: Iterable[Loaded]) -> tuple[JsonMap, ...]:
     """The CustomResourceDefinitions that the programs bring, each once, ordered by name."""
-    found = {
-        document["metadata"]["name"]: document
-        for one in loaded
-        if isinstance(one.program, Defines)
-        for document in one.program.definitions()
-    }
-    return tuple(found[name] for name in sorted(found))
+    return custom_resources(one.program for one in loaded)
 
 
 def _configured(loaded: Loaded, document: JsonMap) -> Loaded:

@@ -1,6 +1,6 @@
 """`Follower`: the objects of one kind of a core, kept as a cache keeps them, without a loop.
 
-Contract: whoever reads `store` reads the core's present state, through the selector and the projection that an informer would
+Contract: whoever reads `content` reads the core's present state, through the selector and the projection that an informer would
 have. Objects that have not changed stay the same objects, so that what was decoded of them stays decoded.
 """
 
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Generic, TypeVar
 
+from dynamo_ctrl.cache.content import Content
 from dynamo_ctrl.cache.index import Index, where
 from dynamo_ctrl.cache.intake import Intake
 from dynamo_ctrl.cache.projection import Projection
-from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.engine.memory.core import Core
 from dynamo_ctrl.engine.memory.history import Feed
 from dynamo_ctrl.engine.port import WatchOptions
@@ -39,23 +39,28 @@ class Follower(Generic[O]):
         self._kind = kind
         self._options = WatchOptions(label_selector=label_selector, bookmarks=False, timeout=0)
         self._intake = Intake(kind, project)
-        self._store: Store[O] = Store()
+        self._indexes: dict[str, Index[O]] = {}
+        self._content: Content[O] = Content()
         self._feed: Feed | None = None
 
     @property
-    def store(self) -> Store[O]:
-        """The objects as they are now. Raises `NotFound` if the kind is not served."""
+    def content(self) -> Content[O]:
+        """The objects as they are now, with every index. Raises `NotFound` if the kind is not served."""
         if self._feed is None or not self._drain(self._feed):
-            self._store.clear("")
+            self._content = Content(self._indexes.values())
             self._feed = self._core.watch(self._kind, self._options)
             self._drain(self._feed)
-        return self._store
+        return self._content
 
     def add_indexes(self, indexes: Iterable[Index[Any]]) -> None:
-        """Keep those of the kind. Raises `ValueError` for a name that another index has."""
+        """Keep those of the kind from now on. Raises `ValueError` for a name that another index has."""
         for index in indexes:
-            if index.kind == self._kind:
-                self._store.add_index(index)
+            if index.kind != self._kind or self._indexes.get(index.name) == index:
+                continue
+            if index.name in self._indexes:
+                raise ValueError(f"another index of {index.kind} is called {index.name!r}")
+            self._indexes[index.name] = index
+            self._feed = None
 
     def _drain(self, feed: Feed) -> bool:
         """Whether the feed has told everything; one that fell behind has not."""
@@ -64,9 +69,12 @@ class Follower(Generic[O]):
             if obj is None:
                 continue
             if event.type == "DELETED":
-                self._store.remove("", where(obj), obj)
-            else:
-                self._store.put("", obj)
+                self._content.remove(where(obj))
+                continue
+            old = self._content.get(where(obj))
+            if old is not None:
+                obj.inherit(old)
+            self._content.put(obj)
         return not feed.closed
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
+from dynamo_ctrl.cache.content import Content
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.state import absent, install_definition
-from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.builder import Watches
 from dynamo_ctrl.engine.memory.core import Core
@@ -41,44 +41,44 @@ class ScratchView:
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`. Raises `SourceUnavailable`."""
-        store = self._store(kind)
-        return None if store is None else store.get(Key.of(key))
+        content = self._content(kind)
+        return None if content is None else content.get(Key.of(key))
 
     def list(
         self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
     ) -> Sequence[O]:
         """The objects of one namespace (empty: all) that match. Raises `SourceUnavailable`, `InvalidSelector`."""
-        store = self._store(kind)
-        if store is None:
+        content = self._content(kind)
+        if content is None:
             return ()
-        return store.select(LabelSelector.of(selector), namespace) if selector else store.list(namespace)
+        return content.select(LabelSelector.of(selector), namespace) if selector else content.list(namespace)
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`. Raises `SourceUnavailable`."""
-        store = self._store(index.kind)
-        if store is None:
+        content = self._content(index.kind)
+        if content is None:
             return ()
         try:
-            return store.by_index(index.name, value)
+            return content.by_index(index.name, value)
         except KeyError:
             reason = f"no index is called {index.name!r}; declare it with indexing()"
             raise SourceUnavailable(index.kind, reason) from None
 
     def owned(self, kind: Kind[O], owner: Object[Any, Any]) -> Sequence[O]:
         """The objects of `kind` whose controller reference carries the uid of `owner`. Raises `SourceUnavailable`."""
-        store = self._store(kind)
-        return () if store is None else store.owned(owner.metadata.uid)
+        content = self._content(kind)
+        return () if content is None else content.owned(owner.metadata.uid)
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the core serves the kind; `False` for one that was not declared."""
         return kind in self._followers and self._core.serves(kind)
 
-    def _store(self, kind: Kind[O]) -> Store[O] | None:
+    def _content(self, kind: Kind[O]) -> Content[O] | None:
         follower = self._followers.get(kind)
         if follower is None:
             raise SourceUnavailable(kind, "it is neither watched nor read; declare it with reading()")
         if self._core.serves(kind):
-            return follower.store
+            return follower.content
         if kind in self._needed:
             raise SourceUnavailable(kind, absent(kind, install_definition(kind)).reason)
         return None

@@ -14,9 +14,10 @@ from typing import Any
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.controller.builder import Watch, Watches
 from dynamo_ctrl.controller.predicate import any_of
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.program.errors import DefinitionError, NotAProgram, ProgramFault
-from dynamo_ctrl.program.program import AnyProgram, Finalizes, Selects
+from dynamo_ctrl.program.program import AnyProgram, Defines, Finalizes, Selects
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +106,17 @@ def definitions(programs: Iterable[object]) -> tuple[Definition, ...]:
     for definition in found:
         _check_finalizers(definition)
     return tuple(found)
+
+
+def custom_resources(programs: Iterable[object]) -> tuple[JsonMap, ...]:
+    """The CustomResourceDefinitions that the programs bring, each once, ordered by name."""
+    found = {
+        document["metadata"]["name"]: document
+        for program in programs
+        if isinstance(program, Defines)
+        for document in program.definitions()
+    }
+    return tuple(found[name] for name in sorted(found))
 
 
 def describe(member: object) -> str:

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from dynamo_ctrl.cache.content import Content
 from dynamo_ctrl.cache.index import Index
-from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.controller.answer import Answer
 from dynamo_ctrl.engine.port import Propagation
 from dynamo_ctrl.objects.frozen import JsonMap
@@ -97,15 +97,15 @@ class FakeCache:
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`."""
-        store = self._store(kind)
-        return None if store is None else store.get(Key.of(key))
+        content = self._content(kind)
+        return None if content is None else content.get(Key.of(key))
 
     def list(
         self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
     ) -> Sequence[O]:
         """The objects that match, in the order of their keys."""
-        store = self._store(kind)
-        return () if store is None else store.select(LabelSelector.of(selector), namespace)
+        content = self._content(kind)
+        return () if content is None else content.select(LabelSelector.of(selector), namespace)
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`."""
@@ -113,8 +113,8 @@ class FakeCache:
 
     def owned(self, kind: Kind[O], owner: Object[Any, Any]) -> Sequence[O]:
         """The objects of `kind` that `owner` controls."""
-        store = self._store(kind)
-        return () if store is None else store.owned(owner.metadata.uid)
+        content = self._content(kind)
+        return () if content is None else content.owned(owner.metadata.uid)
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the kind is not one of the absent ones."""
@@ -227,8 +227,8 @@ class FakeCache:
             self._known(watch.kind)
         return self
 
-    def _store(self, kind: Kind[O]) -> Store[O] | None:
-        return self._followers.of(kind).store if self._known(kind) else None
+    def _content(self, kind: Kind[O]) -> Content[O] | None:
+        return self._followers.of(kind).content if self._known(kind) else None
 
     def _known(self, kind: Kind[Any]) -> bool:
         if kind in self._absent:

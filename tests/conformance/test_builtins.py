@@ -11,7 +11,8 @@ from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, PERSISTENT_VOLUME_CLAIM
 from dynamo_ctrl.objects.builtin.extensions import EVENT
 from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
 from tests.conformance.kinds import body, stored
-from tests.conformance.world import Outcome, Tree, World, invalid
+from tests.conformance.outcome import Outcome, Tree, invalid
+from tests.conformance.world import World
 
 RBAC = "rbac.authorization.k8s.io"
 CONTAINER = {

@@ -10,7 +10,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body, custom, stored, widget
-from tests.conformance.world import World, about, invalid, not_found, refused
+from tests.conformance.outcome import about, invalid, not_found, refused
+from tests.conformance.world import World
 
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "

@@ -10,7 +10,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION as CRD
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import Custom, body, definition
-from tests.conformance.world import Tree, World, invalid, refused
+from tests.conformance.outcome import Tree, invalid, refused
+from tests.conformance.world import World
 
 OBJECT = {"type": "object"}
 SPEC_X = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"x": {"type": "integer"}}}}}

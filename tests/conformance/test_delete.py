@@ -10,7 +10,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, SECRET, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import GADGET, WIDGET, body, stored, widget
-from tests.conformance.world import Outcome, World, invalid, not_found
+from tests.conformance.outcome import Outcome, invalid, not_found
+from tests.conformance.world import World
 
 DELETING = {"deletionTimestamp": "TIME", "deletionGracePeriodSeconds": 0}
 

@@ -13,7 +13,8 @@ from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.patch import Patch
 from tests.conformance.kinds import GADGET, SHAPE, WIDGET, body
-from tests.conformance.world import Events, Outcome, World
+from tests.conformance.outcome import Events, Outcome
+from tests.conformance.world import World
 
 STEPS = 120
 BRIEFLY = 0.05

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.kinds import GROUP
-from tests.conformance.world import World, refused
+from tests.conformance.outcome import refused
+from tests.conformance.world import World
 
 VERBS = {"create", "delete", "get", "list", "patch", "update", "watch"}
 

@@ -12,7 +12,8 @@ from dynamo_ctrl.engine.errors import Expired
 from dynamo_ctrl.engine.port import ListOptions
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body
-from tests.conformance.world import World, refused
+from tests.conformance.outcome import refused
+from tests.conformance.world import World
 
 OLD = "2"
 """A version from before the suite's kinds were served."""

@@ -9,7 +9,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body
-from tests.conformance.world import Outcome, Tree, World
+from tests.conformance.outcome import Outcome, Tree
+from tests.conformance.world import World
 
 
 def owned_by(kind: Kind[Any], owner: Outcome, *, block: bool = True, controller: bool = False) -> Tree:

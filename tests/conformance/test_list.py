@@ -6,7 +6,8 @@ import pytest
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, SECRET
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body, widget
-from tests.conformance.world import Outcome, World, refused
+from tests.conformance.outcome import Outcome, refused
+from tests.conformance.world import World
 
 LABELS = {"a": {"app": "x", "tier": "1"}, "b": {"app": "x"}, "c": {"app": "y", "tier": "2"}, "d": {}}
 

@@ -6,7 +6,8 @@ import pytest
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE
 from tests.conformance.kinds import WIDGET, body
-from tests.conformance.world import World, invalid, namespace_body, not_found, refused
+from tests.conformance.outcome import invalid, not_found, refused
+from tests.conformance.world import World, namespace_body
 
 
 def other(world: World, name: str) -> World:

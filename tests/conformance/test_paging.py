@@ -7,7 +7,8 @@ import json
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE
 from tests.conformance.kinds import GADGET, PLANET, body
-from tests.conformance.world import Listed, World, namespace_body, refused
+from tests.conformance.outcome import Listed, refused
+from tests.conformance.world import World, namespace_body
 
 
 def filled(world: World, names: str = "abcdefg") -> None:

@@ -9,7 +9,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from dynamo_ctrl.objects.patch import Patch
 from tests.conformance.kinds import GADGET, WIDGET, body, stored, widget
-from tests.conformance.world import World, about, invalid, not_found, refused
+from tests.conformance.outcome import about, invalid, not_found, refused
+from tests.conformance.world import World
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 CANNOT_APPLY = "the server rejected our request due to an error in our request"

@@ -9,7 +9,8 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from dynamo_ctrl.objects.kind import Kind
 from tests.conformance.kinds import GADGET, WIDGET, body
-from tests.conformance.world import Outcome, World, not_found, refused
+from tests.conformance.outcome import Outcome, not_found, refused
+from tests.conformance.world import World
 
 BOTH = pytest.mark.parametrize("kind", [CONFIG_MAP, WIDGET], ids=str)
 

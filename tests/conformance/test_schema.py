@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.conformance.kinds import SHAPE, body, stored
-from tests.conformance.world import World, invalid, refused
+from tests.conformance.outcome import invalid, refused
+from tests.conformance.world import World
 
 DEFAULTS = {"default": "d", "nullableDefault": "d", "section": {"a": 5}}
 """What every Shape gets."""

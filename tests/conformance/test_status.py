@@ -8,7 +8,8 @@ from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE, POD
 from dynamo_ctrl.objects.patch import Patch
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body, stored, widget
-from tests.conformance.world import World, about, invalid, not_found, refused
+from tests.conformance.outcome import about, invalid, not_found, refused
+from tests.conformance.world import World
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 NO_RESOURCE = "the server could not find the requested resource"

@@ -8,7 +8,8 @@ import pytest
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
 from tests.conformance.kinds import GADGET, WIDGET, body, stored, widget
-from tests.conformance.world import Outcome, Tree, World, about, invalid, not_found, refused
+from tests.conformance.outcome import Outcome, Tree, about, invalid, not_found, refused
+from tests.conformance.world import World
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 

@@ -13,7 +13,8 @@ from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.patch import Patch
 from tests.conformance.kinds import GADGET, PLANET, WIDGET, body, stored, widget
-from tests.conformance.world import World, refused
+from tests.conformance.outcome import refused
+from tests.conformance.world import World
 
 INITIAL_END = {"k8s.io/initial-events-end": "true"}
 

@@ -42,10 +42,3 @@ RETRY = Cause("retry", "failed")
 CONFLICT = Cause("retry", "conflict")
 PROGRESS = Cause("requeue", "progress")
 REQUEUE = Cause("requeue", "after")
-
-
-def merge(causes: tuple[Cause, ...], cause: Cause) -> tuple[Cause, ...]:
-    """`causes` with `cause` at the end, unless it is there already or the list is full."""
-    if len(causes) >= MAX_CAUSES or cause in causes:
-        return causes
-    return (*causes, cause)

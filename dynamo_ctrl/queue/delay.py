@@ -1,7 +1,7 @@
-"""`Delays`: the keys that become ready later, earliest first.
+"""`Delays`: the entries that become ready later, earliest first.
 
-A key that is moved to another time leaves its old record in the heap; the record is recognised as stale when it comes up, and
-the heap is rebuilt when most of it is stale, so that its size stays within twice the number of waiting keys.
+An entry that is moved to another time leaves its old record in the heap; the record is recognised as stale when it comes up, and
+the heap is rebuilt when most of it is stale, so that its size stays within twice the number of waiting entries.
 """
 
 from __future__ import annotations
@@ -29,17 +29,22 @@ def clamp(delay: float) -> float:
 
 
 class Delays(Generic[K]):
-    """A heap of waiting entries, ordered by `Entry.due`, then by the order of arrival."""
+    """A heap of waiting entries, ordered by `Entry.due`, then by the order of arrival.
 
-    __slots__ = ("_heap", "_sequence", "_waiting")
+    Attributes:
+        earliest: no entry is due before; infinite when none waits.
+    """
+
+    __slots__ = ("_heap", "_sequence", "_waiting", "earliest")
 
     def __init__(self) -> None:
+        self.earliest = math.inf
         self._heap: list[tuple[float, int, Entry[K]]] = []
         self._sequence = 0
         self._waiting = 0
 
     def __len__(self) -> int:
-        """How many keys wait."""
+        """How many entries wait."""
         return self._waiting
 
     def put(self, entry: Entry[K], due: float) -> None:
@@ -53,6 +58,7 @@ class Delays(Generic[K]):
         if len(self._heap) > 2 * self._waiting + _SLACK:
             self._heap = [item for item in self._heap if self._current(item)]
             heapq.heapify(self._heap)
+        self.earliest = self._heap[0][0]
 
     def left(self) -> None:
         """A waiting entry was made ready by its owner; its record is stale from now on."""
@@ -65,19 +71,19 @@ class Delays(Generic[K]):
             if self._current(item):
                 self._waiting -= 1
                 yield item[2]
+        self.earliest = self._heap[0][0] if self._heap else math.inf
 
     def next(self) -> float:
         """When the next entry is due; infinite if none waits."""
-        while self._heap:
-            if self._current(self._heap[0]):
-                return self._heap[0][0]
+        while self._heap and not self._current(self._heap[0]):
             heapq.heappop(self._heap)
-        return math.inf
+        self.earliest = self._heap[0][0] if self._heap else math.inf
+        return self.earliest
 
     def clear(self) -> list[Entry[K]]:
         """Forget everything; the entries that waited."""
         waiting = [item[2] for item in self._heap if self._current(item)]
-        self._heap, self._waiting = [], 0
+        self._heap, self._waiting, self.earliest = [], 0, math.inf
         return waiting
 
     @staticmethod

@@ -1,50 +1,94 @@
-"""`Entry`: one key that is known to a queue, with the state that it is in."""
+"""`Entry`: one wish of a key to run, from the first add to the end of its run."""
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import Generic, TypeVar
 
-from dynamo_ctrl.queue.causes import Cause
+from msgspec import Struct
+
+from dynamo_ctrl.queue.causes import MAX_CAUSES, Cause
 
 K = TypeVar("K")
 
+NORMAL = 0
+"""The priority of an add that does not say otherwise."""
+
+LOW = -100
+"""The priority of initial objects, and of everything else that nothing happened to just now."""
+
 
 class State(IntEnum):
-    """Where a key stands. A key without an entry is absent."""
+    """Where an entry stands. A key without an entry is absent."""
 
     WAITING = 0
-    """Absent for the workers; it becomes queued at `Entry.due`."""
+    """Absent for the workers; it becomes ready at `Entry.due`."""
     QUEUED = 1
-    PROCESSING = 2
-    DIRTY = 3
-    """Processing, and something happened since: it is queued again when it is done."""
+    """Ready to be handed out."""
+    LOCKED = 2
+    """Ready, but its key runs: it can be handed out when that run has ended."""
+    RUNNING = 3
+    """Handed out."""
+    ENDED = 4
+    """Its run is over."""
+    MOVED = 5
+    """Given up for another entry of the same key, which stands elsewhere; its old place is passed over."""
 
 
-class Entry(Generic[K]):
+class Entry(Struct, Generic[K], gc=False, eq=False):
     """A key in the queue. Handed out by `get`, given back by exactly one of the queue's ends of a run.
 
     Attributes:
         key: the key.
-        causes: why this run happens, the first ones in order (see `MAX_CAUSES`).
+        queued_at: when it became ready (while it waits: when it was added).
+        cause: why this run happens; `None` when nobody said.
+        others: further causes in order.
+        priority: the highest that was asked for.
         state: written by the queue only.
-        due: when a waiting key becomes ready, or when a processing key is wanted again; infinite for never.
-        queued_at: when it became ready.
+        due: when a waiting entry becomes ready.
         started_at: when it was handed out.
+        ended_at: when its run ended.
         run: the number of the run in its queue, from 1; 0 before the first.
+        fresh: the key's own object changed its spec or is going: such an entry may go before the back-off is over, once.
+        place: orders the entries that were passed over because their key ran.
+        successor: what is wanted of the key while this entry runs.
     """
 
-    __slots__ = ("causes", "due", "key", "later", "queued_at", "run", "started_at", "state")
+    key: K
+    queued_at: float
+    cause: Cause | None = None
+    priority: int = NORMAL
+    state: State = State.QUEUED
+    due: float = math.inf
+    started_at: float = 0.0
+    ended_at: float = 0.0
+    run: int = 0
+    fresh: bool = False
+    place: int = 0
+    others: tuple[Cause, ...] = ()
+    successor: Entry[K] | None = None
 
-    def __init__(self, key: K, state: State, at: float, causes: tuple[Cause, ...]) -> None:
-        self.key = key
-        self.state = state
-        self.due = at
-        self.queued_at = at
-        self.causes = causes
-        self.later: tuple[Cause, ...] = ()
-        self.started_at = 0.0
-        self.run = 0
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """All causes, the first ones in order (see `MAX_CAUSES`)."""
+        return () if self.cause is None else (self.cause, *self.others)
+
+    def because(self, cause: Cause | None) -> None:
+        """One more cause, unless it is known or there are enough."""
+        if self.cause is None:
+            self.cause = cause
+        elif (
+            cause is not None and cause != self.cause and cause not in self.others and len(self.others) < MAX_CAUSES - 1
+        ):
+            self.others = (*self.others, cause)
+
+    def moved(self, priority: int) -> Entry[K]:
+        """The same wish with another priority; this entry is given up."""
+        state, self.state = self.state, State.MOVED
+        return Entry(
+            self.key, self.queued_at, self.cause, priority, state, self.due, fresh=self.fresh, others=self.others
+        )
 
     def __repr__(self) -> str:
         return f"<Entry {self.key} {self.state.name.lower()}>"

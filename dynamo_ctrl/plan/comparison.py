@@ -12,6 +12,7 @@ import msgspec
 
 from dynamo_ctrl.engine.memory.core import Core
 from dynamo_ctrl.engine.port import ListOptions
+from dynamo_ctrl.objects.builtin.core import SERVICE
 from dynamo_ctrl.objects.conditions import rfc3339
 from dynamo_ctrl.objects.difference import Difference, differences
 from dynamo_ctrl.objects.disclosure import disclosed
@@ -20,6 +21,7 @@ from dynamo_ctrl.objects.key import Ref
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.plan.plan import KNOWN_LATER, Action
+from dynamo_ctrl.plan.scratch import Scratch
 
 _OF_THE_SERVER: Final = frozenset(
     {"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"}
@@ -57,28 +59,29 @@ class Pair:
 
 
 class Comparison:
-    """The objects of some kinds, at a version of the core and now.
+    """The objects of some kinds, at a version of a scratch cluster and now.
 
     Args:
-        core: where they are.
+        scratch: where they are.
         since: the version that is compared with. Raises `Expired` if history does not reach back to it.
         kinds: which ones; those that are not served are left out.
         times: moments that only stand for "then": what was written at one of them is known after the write.
     """
 
-    def __init__(self, core: Core, since: int, kinds: Iterable[Kind[Any]], times: Iterable[datetime]) -> None:
+    def __init__(self, scratch: Scratch, since: int, kinds: Iterable[Kind[Any]], times: Iterable[datetime]) -> None:
         self._pairs: dict[Ref, Pair] = {}
+        self._invented: set[str] = set()
         for kind in dict.fromkeys(kinds):
-            if core.serves(kind):
-                self._compare(core, since, kind)
-        pairs = self._pairs.values()
-        self._uids = {pair.after.metadata.uid for pair in pairs if pair.after is not None and _is_new(pair)}
+            if scratch.core.serves(kind):
+                self._compare(scratch.core, since, kind)
+        self._invented -= scratch.restored
         self._times = {rfc3339(time) for time in times}
 
     def _compare(self, core: Core, since: int, kind: Kind[Any]) -> None:
         then = core.list(kind, ListOptions(resource_version=str(since), match="Exact"))
         before = {obj.ref: obj for obj in map(kind.decode, then.items)}
         after = {obj.ref: obj for obj in map(kind.decode, core.list(kind, ListOptions()).items)}
+        self._invented |= {obj.metadata.uid for obj in after.values()}
         for ref in (*before, *(ref for ref in after if ref not in before)):
             old, new = before.get(ref), after.get(ref)
             if old is None or new is None or old.metadata.resource_version != new.metadata.resource_version:
@@ -120,11 +123,7 @@ class Comparison:
         return tree
 
     def _known(self, found: re.Match[str]) -> str:
-        return KNOWN_LATER if found[0] in self._uids else found[0]
-
-
-def _is_new(pair: Pair) -> bool:
-    return pair.before is None or pair.after is None or pair.before.metadata.uid != pair.after.metadata.uid
+        return KNOWN_LATER if found[0] in self._invented else found[0]
 
 
 def _visible(obj: AnyObject) -> dict[str, Any]:
@@ -132,7 +131,14 @@ def _visible(obj: AnyObject) -> dict[str, Any]:
     if obj.kind.status_subresource:
         content.pop("status", None)
     content["metadata"] = {name: value for name, value in content["metadata"].items() if name not in _OF_THE_SERVER}
+    if obj.kind == SERVICE and "spec" in content:
+        content["spec"] = {name: value for name, value in content["spec"].items() if not _is_assigned(name, value)}
     return content
+
+
+def _is_assigned(name: str, value: Any) -> bool:
+    """Whether it is an address that the server gave a Service; that it has none is for its author to say."""
+    return name in ("clusterIP", "clusterIPs") and value not in ("None", ["None"])
 
 
 def _status(obj: AnyObject | None) -> Any:

@@ -21,7 +21,7 @@ from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.outer import Outer
 from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.recorder import Recorder
-from dynamo_ctrl.program.trace import Trace
+from dynamo_ctrl.program.trace import History, Trace
 
 T = TypeVar("T")
 
@@ -73,13 +73,18 @@ class Passes:
         """One attempt at one key."""
         outer, _ = self._of(definition)
         answer = await outer.reconcile(key)
-        history = outer.traces.of(key)
+        history = self.history(definition, key)
         assert history is not None, "every attempt is kept"  # noqa: S101
         return Ran(definition.name, definition.kind.ref(key), answer, history.last)
 
     async def over(self, definitions: Iterable[Definition]) -> list[Ran]:
         """One attempt at every primary of every definition, as they are when its turn comes."""
         return [await self.run(definition, key) for definition in definitions for key in self.keys(definition)]
+
+    def history(self, definition: Definition, key: Key) -> History | None:
+        """What is kept of the attempts at that key; `None` without any."""
+        outer, _ = self._of(definition)
+        return outer.traces.of(key)
 
     def keys(self, definition: Definition) -> list[Key]:
         """The primaries of a definition; none where they cannot be read."""

@@ -130,7 +130,7 @@ async def plan_on(scratch: Scratch, programs: Iterable[object], options: PlanOpt
         times.append(scratch.clock.now())
     watched = [watch.kind for definition in planned for watch in definition.watches.all]
     touched = [line.object.kind for ran in every for line in ran.trace.lines if line.object is not None]
-    comparison = Comparison(scratch.core, since, [*watched, *touched], times)
+    comparison = Comparison(scratch, since, [*watched, *touched], times)
     primaries = {definition.kind for definition in planned}
     return Plan(
         writes=tuple(_writes(comparison, every)),

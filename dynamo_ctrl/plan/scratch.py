@@ -42,12 +42,14 @@ class Scratch:
         clock: its only clock.
         core: the API server.
         engine: the same as an engine.
+        restored: the uids that another cluster gave; all others were made up here.
     """
 
     def __init__(self, *, now: datetime | None = None, seed: int = 0) -> None:
         self.clock = ManualClock(now)
         self.core = Core(clock=self.clock, random=Random(seed))  # noqa: S311  (uids and names, no secrets)
         self.engine = MemoryEngine(self.core)
+        self.restored: set[str] = set()
 
     def define(self, definitions: Iterable[JsonMap]) -> None:
         """Serve what those CustomResourceDefinition documents define. Raises `Invalid`."""
@@ -93,4 +95,5 @@ class Scratch:
         if obj.metadata.namespace:
             self.namespace(obj.metadata.namespace)
         restored: O = obj.kind.decode(self.core.restore(obj.kind, obj.raw))
+        self.restored.add(restored.metadata.uid)
         return restored

@@ -38,7 +38,7 @@ from dynamo_ctrl.program.effect import Event
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result
-from dynamo_ctrl.program.trace import Trace
+from dynamo_ctrl.program.trace import History, Trace
 from dynamo_ctrl.testing.faults import FaultyEngine
 from dynamo_ctrl.testing.recording import RecordingEngine, Write
 
@@ -186,6 +186,14 @@ class FakeCache:
         """One attempt of one program (or of the programs of one primary kind together) at one key."""
         (definition,) = definitions(_several(programs))
         return drive(self._attempts.run(definition, Key.of(key))).answer
+
+    def traces(self, programs: object, key: Key | str) -> History:
+        """What `explain` knows of a program's attempts at that key. Raises `LookupError` if there were none."""
+        (definition,) = definitions(_several(programs))
+        history = self._attempts.history(definition, Key.of(key))
+        if history is None:
+            raise LookupError(f"{definition.name} never ran at {key}")
+        return history
 
     def converge(self, programs: object, key: Key | str | None = None, *, rounds: int = ROUNDS) -> int:
         """Run programs until a pass writes nothing; returns the number of passes.

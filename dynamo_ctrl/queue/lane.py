@@ -29,7 +29,7 @@ class Lane(Generic[K]):
         label: what its depth is told as.
         listed: whether its owner knows that it may hold something.
         dated: whether its owner keeps a date of its head.
-        places: the entries in order. Its owner may append a queued one, and take the first one if `front` is empty and it is queued.
+        places: the entries in order. Its owner may append a queued one, and take the first if `front` is empty and it is queued.
         front: entries that were passed over once and are free again; they go before all others.
     """
 

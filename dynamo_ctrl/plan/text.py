@@ -78,7 +78,8 @@ def summary(plan: Plan) -> str:
     parts.append(f"{len(plan.statuses)} {'status' if len(plan.statuses) == 1 else 'statuses'} to write")
     if plan.failures:
         parts.append(f"{len(plan.failures)} refused or failed")
-    rest = f"settled after {plan.passes} passes" if plan.settled else "not settled"
+    after = f"{plan.passes} {'pass' if plan.passes == 1 else 'passes'}"
+    rest = f"settled after {after}" if plan.settled else "not settled"
     return f"Plan: {', '.join(parts)}; {rest}."
 
 
@@ -171,7 +172,7 @@ def _yaml(value: Any) -> list[str]:
     text: str = yaml.dump(
         thaw(value), Dumper=_Dumper, sort_keys=False, default_flow_style=False, width=_WIDTH, allow_unicode=True
     )
-    return text.splitlines()
+    return text.removesuffix("\n...\n").splitlines()
 
 
 _WIDTH: Final = 10_000

@@ -17,6 +17,7 @@ from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.program.effect import (
     Create,
     Delete,
+    Effect,
     EnsureFinalizer,
     Patch,
     PatchPrimary,

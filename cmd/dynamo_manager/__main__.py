@@ -15,7 +15,7 @@ from dynamo_ctrl.manager.errors import CannotListen, InvalidOption, ManagerError
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.program.errors import DefinitionError
 from dynamo_manager import crds, install, listing, logs
-from dynamo_manager.cli import CrdsOptions, ProgramsOptions, RunOptions, parse
+from dynamo_manager.cli import CrdsOptions, PlanOptions, ProgramsOptions, RunOptions, parse
 from dynamo_manager.errors import NotReadyError, UsageError
 from dynamo_manager.run import run
 from dynamo_manager.settings import Settings, settle
@@ -51,6 +51,11 @@ def _dispatch(arguments: Sequence[str]) -> int:
         case ProgramsOptions():
             for line in listing.lines(install.programs()):
                 sys.stdout.write(f"{line}\n")
+        case PlanOptions() as options:
+            from dynamo_manager.plan import plan  # what a manager does not need does not slow its start down
+
+            logs.configure("text", "warning")
+            return asyncio.run(plan(options))
         case RunOptions() as options:
             settings = settle(options)
             logs.configure(settings.log_format, settings.log_level)

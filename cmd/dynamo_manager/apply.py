@@ -107,7 +107,7 @@ class Applier:
     async def _kind(self, manifest: Manifest) -> Kind[Any]:
         known = self._known.get((manifest.api_version, manifest.kind))
         if known is None:
-            known = self._known[manifest.api_version, manifest.kind] = _untyped(await self._discover(manifest))
+            known = self._known[manifest.api_version, manifest.kind] = untyped(await self._discover(manifest))
         return known
 
     async def _discover(self, manifest: Manifest) -> Resource:
@@ -137,7 +137,8 @@ class Applier:
         raise UsageError(f"{definition.metadata.name}: the server did not establish the definition in time")
 
 
-def _untyped(resource: Resource) -> Kind[Any]:
+def untyped(resource: Resource) -> Kind[Any]:
+    """A kind that only the server knows: its objects are plain JSON data."""
     return Kind(
         _Untyped,
         group=resource.group,

@@ -50,6 +50,34 @@ class RunOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanOptions:
+    """What `dynamo-manager plan` was asked for.
+
+    Attributes:
+        files: manifests, in order.
+        live: whether the real cluster is read.
+        namespace: of documents that name none; in a real cluster it is read in any case.
+        programs: names of installed programs; empty for all of them.
+        horizon: seconds that may pass for programs that wait.
+        passes: how often all programs may run.
+        brief: leave out what is in the objects.
+        output: `text` or `json`.
+    """
+
+    files: tuple[Path, ...] = ()
+    live: bool = False
+    kubeconfig: Path | None = None
+    context: str | None = None
+    namespace: str | None = None
+    programs: tuple[str, ...] = ()
+    config: Path | None = None
+    horizon: float = 0.0
+    passes: int = 50
+    brief: bool = False
+    output: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrdsOptions:
     """What `dynamo-manager crds` was asked for: a folder to write into, or `None` for standard output."""
 
@@ -61,7 +89,7 @@ class ProgramsOptions:
     """What `dynamo-manager programs` was asked for: nothing."""
 
 
-Options = RunOptions | CrdsOptions | ProgramsOptions
+Options = RunOptions | PlanOptions | CrdsOptions | ProgramsOptions
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -89,6 +117,21 @@ def _run(*, namespace: Sequence[str], programs: str | None, **given: Any) -> Run
     if options.engine == MEMORY and (options.kubeconfig or options.context):
         flag = "--kubeconfig" if options.kubeconfig else "--context"
         raise UsageError(f"{flag}: the memory engine reaches no cluster; leave it out, or use --engine kubernetes")
+    return options
+
+
+def _plan(
+    *, files: Sequence[Path] | None, programs: str | None, cluster: bool, output: str | None, **given: Any
+) -> PlanOptions:
+    options = PlanOptions(
+        **{name: value for name, value in given.items() if value is not None},
+        files=tuple(files or ()),
+        live=cluster or given["kubeconfig"] is not None or given["context"] is not None,
+        programs=() if programs is None else _names(programs),
+        output=output or "text",
+    )
+    if not options.files and not (options.live and options.namespace):
+        raise UsageError("-f: needs a manifest, or --cluster and --namespace for a plan of what is there")
     return options
 
 
@@ -127,6 +170,12 @@ def _parser() -> argparse.ArgumentParser:
     _cluster(run)
     _work(run)
     _process(run)
+    plan = commands.add_parser(
+        "plan", help="show what the programs would write, and write nothing",
+        description="Show what the installed programs would write, in an empty cluster or in a real one; write nothing.",
+    )  # fmt: skip
+    plan.set_defaults(make=_plan)
+    _planning(plan)
     crds = commands.add_parser("crds", help="print the CustomResourceDefinitions of the installed programs")
     crds.set_defaults(make=CrdsOptions)
     crds.add_argument("--output", action=_Once, type=Path, metavar="DIR", help="write a file for each of them instead")
@@ -165,6 +214,25 @@ def _work(run: argparse.ArgumentParser) -> None:
         "--timeout", action=_Once, type=_duration, metavar="D",
         help="how long --until-ready may take, e.g. 90s or 5m; then the exit code is 1",
     )  # fmt: skip
+
+
+def _planning(plan: argparse.ArgumentParser) -> None:
+    plan.add_argument("-f", "--filename", dest="files", action="extend", nargs="+", type=Path, metavar="FILE",
+                      help="manifests, as if they were applied")  # fmt: skip
+    plan.add_argument("--cluster", action="store_true", help="begin with what is in the cluster (it is only read)")
+    plan.add_argument("--kubeconfig", action=_Once, type=Path, metavar="FILE", help="which cluster; implies --cluster")
+    plan.add_argument("--context", action=_Once, metavar="NAME", help="a context of it; implies --cluster")
+    plan.add_argument("--namespace", action=_Once, type=_namespace, metavar="NAME",
+                      help="of manifests that name none; with a cluster also one to look into")  # fmt: skip
+    plan.add_argument("--programs", action=_Once, metavar="A,B", help="installed programs to run; all by default")
+    plan.add_argument("--config", action=_Once, type=Path, metavar="FILE", help="configuration file of the programs")
+    plan.add_argument("--horizon", action=_Once, type=_duration, metavar="D",
+                      help="how much time may pass for programs that wait, e.g. 90s; none by default")  # fmt: skip
+    plan.add_argument(
+        "--passes", action=_Once, type=_positive, metavar="N", help="how often all may run; 50 by default"
+    )
+    plan.add_argument("--brief", action="store_true", help="name the objects only")
+    plan.add_argument("--output", action=_Once, choices=("text", "json"), help="text by default")
 
 
 def _process(run: argparse.ArgumentParser) -> None:

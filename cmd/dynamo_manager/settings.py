@@ -50,7 +50,7 @@ def settle(options: RunOptions) -> Settings:
         UsageError: the file cannot be read, or a field of it breaks a rule.
         InvalidOption: a value that the manager refuses.
     """
-    document = _read(options.config) if options.config is not None else EMPTY
+    document = configuration(options.config) if options.config is not None else EMPTY
     section = _Section(document, "")
     election = section.section("leaderElection")
     if election.one_of("enabled", (True, False), False):
@@ -78,7 +78,8 @@ def settle(options: RunOptions) -> Settings:
     )
 
 
-def _read(path: Path) -> JsonMap:
+def configuration(path: Path) -> JsonMap:
+    """The configuration document in that file. Raises `UsageError`."""
     found = documents.read(path)
     if len(found) != 1 or not isinstance(found[0], Mapping):
         raise UsageError(f"{path}: must be one YAML mapping, an OperatorConfiguration")

@@ -31,8 +31,8 @@ from dynamo_ctrl.program.trace import Did, Line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanOptions:
-    """The bounds of a plan.
+class Bounds:
+    """How far a plan goes.
 
     Attributes:
         passes: how often all primaries may run.
@@ -54,7 +54,7 @@ def plan(
     programs: object,
     objects: Iterable[Object[Any, Any]] = (),
     *,
-    options: PlanOptions | None = None,
+    bounds: Bounds | None = None,
     now: datetime | None = None,
     seed: int = 0,
 ) -> Plan:
@@ -79,7 +79,7 @@ def plan(
             scratch.restore(obj)
         else:
             scratch.add(obj)
-    return drive(plan_on(scratch, members, options))
+    return drive(plan_on(scratch, members, bounds))
 
 
 def prepare(scratch: Scratch, programs: Iterable[object]) -> None:
@@ -90,13 +90,13 @@ def prepare(scratch: Scratch, programs: Iterable[object]) -> None:
     scratch.serve(watch.kind for watch in watches if not watch.optional)
 
 
-async def plan_on(scratch: Scratch, programs: Iterable[object], options: PlanOptions | None = None) -> Plan:
+async def plan_on(scratch: Scratch, programs: Iterable[object], bounds: Bounds | None = None) -> Plan:
     """What `programs` would do in that scratch cluster. They do it there.
 
     Raises:
         NotAProgram, DefinitionError: the programs do not fit together.
     """
-    options = options if options is not None else PlanOptions()
+    bounds = bounds if bounds is not None else Bounds()
     planned = definitions(programs)
     followers = Followers(scratch.core)
     silence = _Silence()
@@ -109,13 +109,13 @@ async def plan_on(scratch: Scratch, programs: Iterable[object], options: PlanOpt
         ports=NoPorts(),
     )
     since = scratch.core.version
-    end = scratch.clock.monotonic() + options.horizon
+    end = scratch.clock.monotonic() + bounds.horizon
     times = [scratch.clock.now()]
     every: list[Ran] = []
     last: list[Ran] = []
     quiet = False
     passed = 0
-    while passed < options.passes:
+    while passed < bounds.passes:
         passed += 1
         before = scratch.core.version
         last = await passes.over(planned)
@@ -144,6 +144,15 @@ async def plan_on(scratch: Scratch, programs: Iterable[object], options: PlanOpt
         passes=passed,
         restless=() if quiet else tuple(_restless(last)),
     )
+
+
+def applied(scratch: Scratch, since: int, objects: Iterable[Object[Any, Any]]) -> tuple[PlannedWrite, ...]:
+    """What became of those objects since that version of a scratch cluster, by somebody else's hand."""
+    refs = dict.fromkeys(obj.ref for obj in objects)
+    comparison = Comparison(scratch, since, (ref.kind for ref in refs), [scratch.clock.now()])
+    pairs = (comparison.of(ref) for ref in refs)
+    writes = (_write(comparison, pair, (), generated=False) for pair in pairs if pair is not None)
+    return tuple(write for write in writes if write is not None)
 
 
 def _goes_on(ran: Ran) -> bool:

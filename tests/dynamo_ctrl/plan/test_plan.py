@@ -15,7 +15,7 @@ from dynamo_ctrl.objects.difference import ABSENT, Difference
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.plan.plan import KNOWN_LATER, Action, Author, Later, Plan, PlannedFailure
-from dynamo_ctrl.plan.planning import PlanOptions, plan
+from dynamo_ctrl.plan.planning import Bounds, plan
 from dynamo_ctrl.program.effect import Create, Delete, Effect, PatchPrimary, Refuse, Retry, Sync
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.testing import FakeCache
@@ -157,7 +157,7 @@ def test_programs_that_never_rest_are_told_with_what_they_still_write() -> None:
         count = int(request.object.metadata.annotations.get("count", "0"))
         return [PatchPrimary(patch=Change.merge({"metadata": {"annotations": {"count": str(count + 1)}}}))]
 
-    found = plan(WidgetProgram(effects), [widget()], options=PlanOptions(passes=5))
+    found = plan(WidgetProgram(effects), [widget()], bounds=Bounds(passes=5))
     assert not found.settled
     assert found.passes == 5
     assert found.restless == ("widget for Widget ns/w: updated Widget ns/w: metadata.annotations.count",)
@@ -165,7 +165,7 @@ def test_programs_that_never_rest_are_told_with_what_they_still_write() -> None:
 
 def test_progress_without_end_never_rests() -> None:
     endless = WidgetProgram(lambda request: [], after=lambda request: timedelta(0))
-    found = plan(endless, [widget()], options=PlanOptions(passes=3))
+    found = plan(endless, [widget()], bounds=Bounds(passes=3))
     assert found.restless == ("a program asks to be run again at once, for ever",)
 
 
@@ -181,7 +181,7 @@ def test_time_passes_only_up_to_the_horizon(horizon: float, writes: int, passes:
         lambda request: [Create(object=child(CONFIG_MAP, "c"))] if minute_old(request) else [],
         after=lambda request: None if minute_old(request) else timedelta(seconds=60),
     )
-    found = plan(program, [widget()], options=PlanOptions(horizon=horizon))
+    found = plan(program, [widget()], bounds=Bounds(horizon=horizon))
     assert len(found.writes) == writes
     assert found.passes == passes
     assert found.settled
@@ -191,7 +191,7 @@ def test_time_passes_only_up_to_the_horizon(horizon: float, writes: int, passes:
 
 def test_a_poll_within_the_horizon_ends_with_it() -> None:
     polling = WidgetProgram(lambda request: [], after=lambda request: timedelta(seconds=10))
-    found = plan(polling, [widget()], options=PlanOptions(horizon=35.0))
+    found = plan(polling, [widget()], bounds=Bounds(horizon=35.0))
     assert (found.passes, found.settled) == (4, True)
 
 
@@ -204,7 +204,7 @@ def test_an_object_that_its_schema_refuses_is_no_plan() -> None:
 @pytest.mark.parametrize(("field", "value"), [("passes", 0), ("horizon", -1.0), ("horizon", float("nan"))])
 def test_bounds_that_mean_nothing_are_refused(field: str, value: float) -> None:
     with pytest.raises(ValueError, match=field):
-        PlanOptions(**{field: value})  # type: ignore[arg-type]
+        Bounds(**{field: value})  # type: ignore[arg-type]
 
 
 def test_statuses_are_told_without_their_times() -> None:

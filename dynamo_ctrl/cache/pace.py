@@ -24,8 +24,13 @@ class Pace:
         """The task was suspended a moment ago; a new slice begins."""
         self._since = self._clock.monotonic()
 
+    @property
+    def over(self) -> bool:
+        """Whether the slice is used up."""
+        return self._clock.monotonic() - self._since >= self._slice
+
     async def breathe(self) -> None:
         """Give the loop back if the slice is used up."""
-        if self._clock.monotonic() - self._since >= self._slice:
+        if self.over:
             await asyncio.sleep(0)
             self._since = self._clock.monotonic()

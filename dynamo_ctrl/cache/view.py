@@ -60,7 +60,7 @@ SELECTORS: Final = 1_000
 
 
 class CachedView:
-    """The `View` of informers. It lives as long as their handles.
+    """The `View` of informers. It lives as long as their handles; more can be opened to it, and closed again, at any time.
 
     Args:
         informers: one for each kind that may be read.
@@ -70,6 +70,16 @@ class CachedView:
         self._informers = dict(informers)
         self._shared = {kind: informer.shared for kind, informer in informers.items()}
         self._selectors: dict[object, LabelSelector] = {}
+
+    def open(self, informer: Informer[Any]) -> None:
+        """Its kind can be read from now on."""
+        self._informers[informer.kind] = informer
+        self._shared[informer.kind] = informer.shared
+
+    def close(self, kind: Kind[Any]) -> None:
+        """The kind cannot be read any more."""
+        self._informers.pop(kind, None)
+        self._shared.pop(kind, None)
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`. Raises `SourceUnavailable`."""

@@ -17,7 +17,7 @@ from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
 from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_manager.readiness import readiness
+from dynamo_ctrl.objects.readiness import readiness
 from dynamo_manager.tree import Row, rows
 
 AnyObject = Object[Any, Any]

@@ -10,7 +10,7 @@ from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.builtin.apps import REPLICA_SET
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_manager.readiness import readiness
+from dynamo_ctrl.objects.readiness import readiness
 
 HIDDEN: tuple[Kind[Any], ...] = (REPLICA_SET,)
 """Kinds between others that nobody asked for: what they own is shown in their place."""

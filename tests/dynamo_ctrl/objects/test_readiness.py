@@ -10,8 +10,8 @@ from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, SERVICE
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.objects.readiness import Readiness, readiness
 from dynamo_ctrl.testing.widget import WIDGET
-from dynamo_manager.readiness import Readiness, readiness
 
 
 def judged(kind: Kind[Any], generation: int = 1, **content: Any) -> Readiness:

@@ -24,6 +24,7 @@ Times are seconds of a monotonic clock and must not go back between calls.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Generic, TypeVar
@@ -381,3 +382,12 @@ class WorkQueue(Generic[K]):
         """How many waits for a failure the key has had since its last success."""
         standing = self._standings.get(key)
         return 0 if standing is None else standing.failures
+
+    def wanted(self, key: K) -> Entry[K] | None:
+        """What stands in the queue for that key: it waits, is ready, or runs (then `successor` is what follows). To look at."""
+        return self._entries.get(key)
+
+    def not_before(self, key: K) -> float:
+        """When the back-off of the key ends, or ended; minus infinite without one. Only a new spec may let it run earlier."""
+        standing = self._standings.get(key)
+        return -math.inf if standing is None else standing.not_before

@@ -59,11 +59,16 @@ def test_the_program_of_the_readme_becomes_ready() -> None:
     from dynamo_ctrl.testing import FakeCache
 
     cache = FakeCache([names["WIDGET"].object({"metadata": {"name": "w", "namespace": "ns"}, "spec": {"size": 2}})])
+
+    def ready() -> bool:
+        widget: Any = cache.get(names["WIDGET"], "ns/w")
+        return bool(widget.status.ready)
+
     cache.converge(names["WidgetProgram"](), "ns/w")
-    assert not cache.get(names["WIDGET"], "ns/w").status.ready
+    assert not ready()
     cache.set_status(names["DEPLOYMENT"], "ns/w", {"availableReplicas": 2})
     cache.converge(names["WidgetProgram"](), "ns/w")
-    assert cache.get(names["WIDGET"], "ns/w").status.ready
+    assert ready()
 
 
 @pytest.mark.real_loop
@@ -84,7 +89,12 @@ def test_the_manager_command_of_the_readme_runs() -> None:
     (command,) = (block for block in blocks("sh") if block.startswith("dynamo-manager run"))
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["/bin/sh", "-c", command], cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=90
+        ["/bin/sh", "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=90,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 further passes" in done.stdout

@@ -11,7 +11,7 @@ from typing import Final
 from dynamo_ctrl.engine.errors import EngineError
 from dynamo_ctrl.engine.kubernetes.config import ConfigError
 from dynamo_ctrl.engine.registry import BrokenEngine, UnknownEngine
-from dynamo_ctrl.manager.errors import CannotListen, InvalidOption, ManagerError, StopOverrun
+from dynamo_ctrl.manager.errors import CannotListen, InvalidOption, LeadershipLost, ManagerError, StopOverrun
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.program.errors import DefinitionError
 from dynamo_manager import crds, install, listing, logs
@@ -65,11 +65,16 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
 
 async def _run(options: RunOptions, settings: Settings) -> int:
-    """`run`, unless something did not stop: it would hold up an orderly end for ever. The log has named it."""
+    """`run`, unless something did not stop: it would hold up an orderly end for ever. The log has named it.
+
+    After a lost lease nothing is waited for at all: another replica works already.
+    """
     try:
         return await run(options, settings)
     except StopOverrun:
         code = 1
+    except LeadershipLost as lost:
+        code = _complain(lost)
     except ExceptionGroup as both:  # an error, and a stop that overran on top of it
         if not isinstance(both.exceptions[-1], StopOverrun):
             raise

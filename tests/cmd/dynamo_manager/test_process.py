@@ -201,7 +201,7 @@ def test_what_does_not_stop_does_not_keep_the_process() -> None:
     script = """
 import asyncio, sys
 from dynamo_manager import __main__ as binary
-from dynamo_ctrl.manager.errors import StopOverrun, InvalidOption
+from dynamo_ctrl.manager.errors import InvalidOption, LeadershipLost, StopOverrun
 
 async def run(options, settings):
     async def hangs():
@@ -213,12 +213,20 @@ async def run(options, settings):
     run.task = asyncio.create_task(hangs())
     await asyncio.sleep(0)
     overrun = StopOverrun(1.0, ["hangs"])
-    raise overrun if sys.argv[1] == "alone" else ExceptionGroup("both", [InvalidOption("workers", "too many"), overrun])
+    raise {
+        "alone": overrun,
+        "with-an-error": ExceptionGroup("both", [InvalidOption("workers", "too many"), overrun]),
+        "lost": LeadershipLost("ns/l", "expired"),
+    }[sys.argv[1]]
 
 binary.run = run
 sys.exit(binary.main(["run", "--engine", "memory"]))
 """
-    for how, code, said in (("alone", 1, ""), ("both", 2, "dynamo-manager: workers: too many\n")):
+    for how, code, said in (
+        ("alone", 1, ""),
+        ("with-an-error", 2, "dynamo-manager: workers: too many\n"),
+        ("lost", 1, "dynamo-manager: leader election lost: lease ns/l: expired\n"),
+    ):
         done = subprocess.run(
             [sys.executable, "-c", script, how], env=environment(), capture_output=True, text=True, timeout=LIMIT
         )

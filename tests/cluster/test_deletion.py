@@ -34,4 +34,6 @@ def test_a_deleted_graph_is_gone_with_everything_and_nothing_is_made_again(place
     wait_for("the children to be gone", lambda: not place.children(), timeout=TIMEOUT)
     wait_for("the Pods to be gone", lambda: not place.all("pods"), timeout=TIMEOUT)
     assert place.created(since) == []
+    finalizers = [f"patch {name}" for name in ("dynamographdeployments/g", *made) if name.startswith("dynamo")]
+    assert sorted(place.writes(since)) == sorted(finalizers)
     assert {name.split("/")[0] for name in made} == {name.split("/")[0] for name in place.created()}

@@ -52,4 +52,10 @@ def test_fifty_graphs_become_ready_and_each_costs_what_one_costs(
     assert Counter(place.created()).most_common(1)[0][1] == 1
     assert len(place.created()) == CREATES * GRAPHS_AT_ONCE
     assert sum(writes.values()) / GRAPHS_AT_ONCE <= FEWEST + 4, "statuses of Deployments that come up step by step"
+
+    since = place.mark()
+    place.kubectl("delete", "dgd", "--all", f"--timeout={TIMEOUT:.0f}s")
+    wait_for("everything to be gone", lambda: not place.children(), timeout=TIMEOUT)
+    assert len(place.writes(since)) == 3 * GRAPHS_AT_ONCE, "a finalizer of each graph and of each of its components"
+    assert place.created(since) == []
     assert manager.stop() == 0

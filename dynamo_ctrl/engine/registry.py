@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from dynamo_ctrl.clock import Clock, SystemClock
+from dynamo_ctrl.engine.observe import RequestObserver
 from dynamo_ctrl.engine.port import Engine
 
 GROUP: Final = "dynamo_ctrl.engines"
@@ -34,6 +35,7 @@ class EngineConfig:
         request_timeout: seconds that one request may take, from sending it to the last byte.
         clock: the time of everything that the engine measures.
         on_request: told of each request; for metrics.
+        observer: told more about each request than `on_request`, for histograms; costs a little on each.
     """
 
     kubeconfig: Path | None = None
@@ -42,6 +44,7 @@ class EngineConfig:
     request_timeout: float = 30.0
     clock: Clock = field(default_factory=SystemClock)
     on_request: OnRequest | None = None
+    observer: RequestObserver | None = None
 
 
 Factory: TypeAlias = Callable[[EngineConfig], AbstractAsyncContextManager[Engine]]

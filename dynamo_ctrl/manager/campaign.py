@@ -18,6 +18,9 @@ from dynamo_ctrl.objects.builtin.coordination import LEASE
 
 T = TypeVar("T")
 
+MIN_SLEEP = 0.001
+"""Seconds of the shortest sleep: what is left of a sum of times may be too little for any clock to show."""
+
 
 class Campaign:
     """The way of one election.
@@ -59,7 +62,7 @@ class Campaign:
                 case End():
                     return
                 case Sleep(seconds):
-                    await self._sleep(seconds)
+                    await self._sleep(max(seconds, MIN_SLEEP))
                     continue
                 case Read(timeout):
                     await self._read(engine, timeout)

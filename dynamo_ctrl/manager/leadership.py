@@ -19,6 +19,9 @@ from dynamo_ctrl.manager.election import Role, Standing
 from dynamo_ctrl.manager.options import LeaderElectionOptions
 from dynamo_ctrl.objects.key import Key
 
+MIN_WAIT = 0.001
+"""Seconds between two looks at the deadline: what is left of a sum of times may be too little for any clock to show."""
+
 
 class Leadership:
     """One lease, seen from the work that it protects.
@@ -102,6 +105,6 @@ class Leadership:
     def _look(self) -> None:
         left = self.standing.renewed_at + self._options.renew_deadline - self._clock.monotonic()
         if left > 0:
-            self._timer = asyncio.get_running_loop().call_later(left, self._look)
+            self._timer = asyncio.get_running_loop().call_later(max(left, MIN_WAIT), self._look)
         elif self.standing.role is Role.LEADER:
-            self._end(f"no renewal was told for {self._options.renew_deadline:g} s")
+            self._end(f"it was not renewed for {self._options.renew_deadline:g} s")

@@ -26,12 +26,13 @@ from contextlib import AsyncExitStack, ExitStack
 from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from dynamo_ctrl.cache.cache import Cache
+from dynamo_ctrl.cache.informer import SharedInformer
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.controller import Controller
@@ -39,6 +40,7 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import EngineConfig
 from dynamo_ctrl.manager import garbage, metrics
 from dynamo_ctrl.manager.connection import Connection
+from dynamo_ctrl.manager.debug import DebugPages, is_loopback
 from dynamo_ctrl.manager.elector import THREAD, OpenEngine
 from dynamo_ctrl.manager.electorate import Electorate, became_leader
 from dynamo_ctrl.manager.errors import LeadershipLost, ManagerError, Stopping, cause, raise_failures
@@ -93,8 +95,8 @@ class Manager:
         lease_engine: OpenEngine | None = None,
     ) -> None:
         self.options = options if options is not None else ManagerOptions()
-        for option in ("health_address", "metrics_address"):
-            parse_address(option, getattr(self.options, option))
+        health = parse_address("health_address", self.options.health_address)
+        parse_address("metrics_address", self.options.metrics_address)
         self._clock: Clock = clock if clock is not None else config.clock if config is not None else SystemClock()
         self._log: FilteringBoundLogger = log if log is not None else structlog.get_logger()
         self._random = random
@@ -126,10 +128,15 @@ class Manager:
         self.healthz.add_source(self._electorate.checks)
         self.readyz = Checks("readyz")
         self.readyz.add_source(self._readiness)
+        self._debug = DebugPages(
+            informers=self._informers,
+            clock=self._clock,
+            served=self.options.debug or (health is not None and is_loopback(health[0])),
+        )
         self.registry = metrics.new_registry(
             metrics.ManagerCollector(
                 controllers=lambda: self.controllers,
-                informers=lambda: self._cache.informers if self._cache is not None else (),
+                informers=self._informers,
                 requests=self.requests,
                 recorder=lambda: self._recorder,
                 clock=self._clock,
@@ -266,15 +273,19 @@ class Manager:
             definition,
             engine=self._electorate.guarded(self.unguarded_engine, self._electorate.lease_of(definition.name)),
             view=controller.view,
-            written=self.cache,
+            written=controller.written,
             recorder=_opened(self._recorder),
             clock=self._clock,
             log=self._log,
         )
+        self._debug.attach(controller, outer.traces)
         return controller, outer.reconcile
 
     def _launch(self, controller: Controller, reconcile: Reconcile) -> None:
-        work = Runnable(name=f"controller {controller.name}", run=partial(controller.run, reconcile))
+        name = f"controller {controller.name}"
+        if controller.options.warm_up:
+            self._stages.add(Runnable(name=f"{name}: sources", run=controller.warm_up), Order.WARMUP)
+        work = Runnable(name=name, run=partial(controller.work, reconcile))
         self._stages.add(work, Order.LEADER, self._electorate.lease_of(controller.name))
 
     # -- life
@@ -350,7 +361,10 @@ class Manager:
         return hanging
 
     def _health_routes(self) -> dict[str, Handler]:
-        return {"healthz": self.healthz.respond, "readyz": self.readyz.respond}
+        return {"healthz": self.healthz.respond, "readyz": self.readyz.respond, "debug": self._debug.respond}
+
+    def _informers(self) -> Iterable[SharedInformer[Any]]:
+        return self._cache.informers if self._cache is not None else ()
 
     def _metrics_routes(self) -> dict[str, Handler]:
         return {"metrics": lambda path, query: metrics.respond(self.registry)}

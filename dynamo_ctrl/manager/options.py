@@ -98,6 +98,7 @@ class ManagerOptions:
         controllers: for single controllers, by name.
         health_address: where `/healthz` and `/readyz` are served, as `host:port` or `:port`; "" or "0" for nowhere.
         metrics_address: where `/metrics` is served; it may be the same address.
+        debug: whether the health server shows `/debug/` although other machines reach it; on a loopback address it always does.
         leader_election: whether, and how, only one of several managers works.
         sync_timeout: how long the start waits for caches before it goes on; controllers wait for their own sources anyway.
         stop_budget: how long everything together may take to stop; 0 cancels without waiting, infinity waits for ever.
@@ -114,6 +115,7 @@ class ManagerOptions:
     controllers: Mapping[str, ControllerOptions] = field(default_factory=lambda: MappingProxyType({}))
     health_address: str = ""
     metrics_address: str = ""
+    debug: bool = False
     leader_election: LeaderElectionOptions = field(default_factory=LeaderElectionOptions)
     sync_timeout: float = 10.0
     stop_budget: float = 30.0

@@ -48,4 +48,5 @@ def _prepare(config: EngineConfig) -> Callable[[], KubernetesEngine]:
         request_timeout=config.request_timeout,
         clock=config.clock,
         on_request=config.on_request,
+        observer=config.observer,
     )

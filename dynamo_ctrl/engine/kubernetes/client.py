@@ -18,7 +18,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from dynamo_ctrl.engine.errors import MalformedAnswer, Unanswered, Unreachable
-from dynamo_ctrl.engine.kubernetes.connect import CONNECT_TIMEOUT, connect, proxy_headers
+from dynamo_ctrl.engine.kubernetes.connect import CONNECT_TIMEOUT, Resolved, connect, proxy_headers
 from dynamo_ctrl.engine.kubernetes.connection import Broken, Connection
 from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError
 from dynamo_ctrl.engine.kubernetes.route import Route
@@ -67,8 +67,9 @@ class Answer:
 class Client:
     """The connections to one server."""
 
-    def __init__(self, route: Route) -> None:
+    def __init__(self, route: Route, *, resolved: Resolved | None = None) -> None:
         self._route = route
+        self._resolved = resolved
         self._loop = asyncio.get_running_loop()
         self._slots = asyncio.Semaphore(MAX_REQUESTS)
         self._idle: deque[tuple[Connection, float]] = deque()
@@ -146,10 +147,14 @@ class Client:
             if connection.usable and self._open.get(connection) is tls:
                 return connection
             connection.abort()
-        connection = await connect(self._route.server, tls, self._route.server_name, self._route.proxy)
+        connection = await self._connect(tls)
         self._open[connection] = tls
         connection.closed.add_done_callback(lambda _: self._open.pop(connection, None))
         return connection
+
+    async def _connect(self, tls: ssl.SSLContext | None) -> Connection:
+        route = self._route
+        return await connect(route.server, tls, route.server_name, route.proxy, resolved=self._resolved)
 
     def _give_back(self, connection: Connection) -> None:
         if connection.usable and len(self._idle) < MAX_REQUESTS:

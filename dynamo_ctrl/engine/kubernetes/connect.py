@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ipaddress
+import socket
 import ssl
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from dynamo_ctrl.engine.errors import Unreachable, Untrusted
 from dynamo_ctrl.engine.kubernetes.config import Address
 from dynamo_ctrl.engine.kubernetes.connection import Broken, Connection
 from dynamo_ctrl.engine.kubernetes.response import ProtocolError
+
+Resolved = Callable[[str, float], None]
+"""Told a name that was looked up, and the seconds that it took."""
 
 CONNECT_TIMEOUT: Final = 10.0
 """Seconds for name resolution, TCP, proxy and TLS together."""
@@ -23,8 +30,17 @@ def proxy_headers(proxy: Address) -> dict[str, str]:
     return {"Proxy-Authorization": "Basic " + base64.b64encode(f"{proxy.user}:{proxy.password}".encode()).decode()}
 
 
-async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str, proxy: Address | None) -> Connection:
+async def connect(
+    server: Address,
+    tls: ssl.SSLContext | None,
+    server_name: str,
+    proxy: Address | None,
+    *,
+    resolved: Resolved | None = None,
+) -> Connection:
     """A connection to `server`, ready for a request. With a proxy and without TLS it leads to the proxy.
+
+    `resolved` is told of each name that was looked up.
 
     Raises:
         Unreachable: nothing was sent to the server; `Untrusted` if that is because of its certificate.
@@ -32,8 +48,8 @@ async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str,
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             if proxy is None:
-                return await _open(server, tls, server_name)
-            connection = await _open(proxy, None, "")
+                return await _open(server, tls, server_name, resolved)
+            connection = await _open(proxy, None, "", resolved)
             return connection if tls is None else await _tunnel(connection, server, tls, server_name, proxy)
     except TimeoutError as error:
         raise Unreachable(f"{server}: no connection within {CONNECT_TIMEOUT:g} s") from error
@@ -43,11 +59,32 @@ async def connect(server: Address, tls: ssl.SSLContext | None, server_name: str,
         raise Unreachable(f"{server}: {error}") from error
 
 
-async def _open(address: Address, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+async def _open(
+    address: Address, tls: ssl.SSLContext | None, server_name: str, resolved: Resolved | None
+) -> Connection:
     loop = asyncio.get_running_loop()
     name = (server_name or address.host) if tls is not None else None
-    _, connection = await loop.create_connection(Connection, address.host, address.port, ssl=tls, server_hostname=name)
+    hosts = [address.host] if resolved is None else await _look_up(address, resolved)
+    for host in hosts[:-1]:
+        with suppress(OSError):  # the next one may do
+            return (await loop.create_connection(Connection, host, address.port, ssl=tls, server_hostname=name))[1]
+    _, connection = await loop.create_connection(Connection, hosts[-1], address.port, ssl=tls, server_hostname=name)
     return connection
+
+
+async def _look_up(address: Address, resolved: Resolved) -> list[str]:
+    """The addresses of a host, in the order in which they are to be tried; what is an address already is not looked up."""
+    try:
+        ipaddress.ip_address(address.host)
+    except ValueError:
+        pass
+    else:
+        return [address.host]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    resolved(address.host, loop.time() - began)
+    return [str(sockaddr[0]) for *_, sockaddr in found] or [address.host]
 
 
 async def _tunnel(

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -20,6 +21,7 @@ from dynamo_ctrl.engine.kubernetes.config import ClusterConfig
 from dynamo_ctrl.engine.kubernetes.retry import Retry, RetryOptions, Sleep
 from dynamo_ctrl.engine.kubernetes.transport import Transport
 from dynamo_ctrl.engine.kubernetes.watching import Watching
+from dynamo_ctrl.engine.observe import RequestObserver
 from dynamo_ctrl.engine.port import (
     AnyKind,
     ListOptions,
@@ -55,6 +57,7 @@ class KubernetesEngine:
         rng: jitter.
         sleep: how a retry waits.
         on_request: told of each attempt.
+        observer: told of more.
 
     Raises:
         ConfigError: certificates that cannot be used.
@@ -73,12 +76,16 @@ class KubernetesEngine:
         rng: random.Random | None = None,
         sleep: Sleep = asyncio.sleep,
         on_request: OnRequest | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
         self.config = config
         self._timeout = request_timeout
         self._calls = Calls()
         self._retry = Retry(retry or RetryOptions(), rng or random.Random(), sleep)  # noqa: S311  (jitter)
-        self._transport = Transport(config, user_agent=user_agent, clock=clock, on_request=on_request)
+        self._transport = Transport(
+            config, user_agent=user_agent, clock=clock, on_request=on_request, observer=observer
+        )
+        self._observer = observer
 
     async def list(self, kind: AnyKind, options: ListOptions) -> Page:
         """One page of objects. Raises `Expired` for a token or version that is too old."""
@@ -170,13 +177,20 @@ class KubernetesEngine:
 
     async def _read(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
         async with self._calls.call(self._timeout, what) as remaining:
-            return await self._retry.run(attempt, read=True, remaining=remaining)
+            return await self._retry.run(attempt, read=True, remaining=remaining, retried=self._retried("GET"))
 
     async def _write(self, what: str, method: str, target: str, body: bytes, content_type: str) -> bytes:
         async with self._calls.call(self._timeout, what) as remaining:
             return await self._retry.run(
-                lambda: self._transport.request(method, target, body, content_type), read=False, remaining=remaining
+                lambda: self._transport.request(method, target, body, content_type),
+                read=False,
+                remaining=remaining,
+                retried=self._retried(method),
             )
+
+    def _retried(self, method: str) -> Callable[[int], None] | None:
+        observer = self._observer
+        return None if observer is None else partial(observer.retried, method, self.config.server.authority)
 
 
 def _path(kind: AnyKind, namespace: str) -> str:

@@ -85,8 +85,18 @@ class Retry:
         self._random = rng
         self._sleep = sleep
 
-    async def run(self, send: Callable[[], Awaitable[T]], *, read: bool, remaining: Remaining) -> T:
-        """The answer of the first attempt that has one. Raises the error of the last."""
+    async def run(
+        self,
+        send: Callable[[], Awaitable[T]],
+        *,
+        read: bool,
+        remaining: Remaining,
+        retried: Callable[[int], None] | None = None,
+    ) -> T:
+        """The answer of the first attempt that has one. Raises the error of the last.
+
+        `retried` is told the status of each attempt (0 for no answer) after which the request is sent again.
+        """
         try:
             return await send()
         except EngineError as error:
@@ -100,6 +110,11 @@ class Retry:
                 raise failed.pop()
             return await send()
 
+        def tell(state: RetryCallState) -> None:
+            error = state.outcome.exception() if state.outcome else None
+            if retried is not None and isinstance(error, EngineError):
+                retried(error.code)
+
         def stop(state: RetryCallState) -> bool:
             return state.attempt_number >= self._options.attempts or state.upcoming_sleep >= remaining()
 
@@ -108,6 +123,7 @@ class Retry:
             stop=stop,
             wait=self._wait,
             retry=retry_if_exception(lambda error: passing(error, read=read)),
+            before_sleep=tell,
             reraise=True,
         )
         return await retrying(attempt)

@@ -16,6 +16,7 @@ from dynamo_ctrl.engine.kubernetes.config import ClusterConfig
 from dynamo_ctrl.engine.kubernetes.notices import Notices
 from dynamo_ctrl.engine.kubernetes.response import Head
 from dynamo_ctrl.engine.kubernetes.route import Route
+from dynamo_ctrl.engine.observe import RequestObserver
 from dynamo_ctrl.engine.registry import OnRequest
 
 MAX_ERROR_BODY: Final = 1 << 20
@@ -26,9 +27,16 @@ class Transport:
     """Requests to one server in the name of one user. Raises `ConfigError` for certificates that cannot be used."""
 
     def __init__(
-        self, config: ClusterConfig, *, user_agent: str, clock: Clock, on_request: OnRequest | None = None
+        self,
+        config: ClusterConfig,
+        *,
+        user_agent: str,
+        clock: Clock,
+        on_request: OnRequest | None = None,
+        observer: RequestObserver | None = None,
     ) -> None:
-        self._client = Client(Route(config, clock))
+        self._client = Client(Route(config, clock), resolved=observer.resolved if observer is not None else None)
+        self._observer = observer
         self._credentials = config.credentials
         self._headers = [("User-Agent", user_agent), ("Accept", "application/json"), *config.headers]
         self._host = config.server.authority
@@ -38,8 +46,26 @@ class Transport:
 
     async def request(self, method: str, target: str, body: bytes | None = None, content_type: str = "") -> bytes:
         """The body of a successful answer. Raises `EngineError`."""
+        if self._observer is not None:
+            return await self._observed(self._observer, method, target, body, content_type)
         async with self._client.slot(), self.open(method, target, body, content_type) as answer:
             return await answer.body()
+
+    async def _observed(
+        self, observer: RequestObserver, method: str, target: str, body: bytes | None, content_type: str
+    ) -> bytes:
+        """As `request`, with its times and sizes told."""
+        began, text = self._clock.monotonic(), b""
+        async with self._client.slot():
+            its_turn = self._clock.monotonic()
+            observer.waited(method, self._host, its_turn - began)
+            try:
+                async with self.open(method, target, body, content_type) as answer:
+                    text = await answer.body()
+            finally:
+                seconds = self._clock.monotonic() - its_turn
+                observer.answered(method, self._host, seconds, len(body or b""), len(text))
+        return text
 
     @asynccontextmanager
     async def open(

@@ -59,7 +59,7 @@ async def test_the_leadership_ends_at_the_renew_deadline_when_whoever_renews_is_
     await asyncio.sleep(8.9)
     assert bench.lost == []
     await asyncio.sleep(0.2)
-    assert bench.lost == ["no renewal was told for 10 s"]
+    assert bench.lost == ["it was not renewed for 10 s"]
     assert bench.leadership.left() == -math.inf
     bench.leadership.told(leads(15))
     assert bench.leadership.left() == -math.inf, "what is lost stays lost"

@@ -63,7 +63,7 @@ def test_numbers_may_come_as_text() -> None:
     ("given", "field", "rule"),
     [
         ({"nmae": "x"}, "nmae", "no such option; there are: cache, controller"),
-        ({"controller": {"wrokers": 1}}, "controller.wrokers", "no such option; there are: conflicts"),
+        ({"controller": {"wrokers": 1}}, "controller.wrokers", "no such option; there are: ageing"),
         ({"stop_budget": "soon"}, "stop_budget", "Expected `float`, got `str`"),
         ({"stop_budget": -1}, "stop_budget", "must not be negative, got -1.0"),
         ({"event_capacity": 0}, "event_capacity", "must be at least 1, got 0"),

@@ -20,6 +20,7 @@ from dynamo_ctrl.engine.kubernetes.config import Address, ClusterConfig, Pem, Tl
 from dynamo_ctrl.engine.kubernetes.credentials import Fixed
 from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
 from dynamo_ctrl.engine.kubernetes.retry import RetryOptions, Sleep
+from dynamo_ctrl.engine.observe import RequestObserver
 from dynamo_ctrl.engine.registry import OnRequest
 from envtest.certificates import Authority, Pair
 
@@ -262,6 +263,7 @@ async def connected(
     retry: RetryOptions | None = None,
     sleep: Sleep | None = None,
     on_request: OnRequest | None = None,
+    observer: RequestObserver | None = None,
     **config: Any,
 ) -> AsyncIterator[KubernetesEngine]:
     """An engine for the server at `address`; it does not really wait before a retry."""
@@ -273,6 +275,7 @@ async def connected(
         retry=retry,
         sleep=sleep or Pauses(),
         on_request=on_request,
+        observer=observer,
     )
     try:
         yield engine

@@ -1,0 +1,101 @@
+"""The watchdog of the loop: what it counts, whom it names, and how much it says. Its time is real."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+import structlog
+from structlog.testing import LogCapture
+
+from dynamo_ctrl.manager.watchdog import MAX_LINES, Watchdog
+
+pytestmark = pytest.mark.real_loop
+
+
+class Bench:
+    def __init__(self, threshold: float = 0.05) -> None:
+        self.lines = LogCapture()
+        log = structlog.wrap_logger(None, processors=[self.lines], wrapper_class=structlog.BoundLogger)
+        self.watchdog = Watchdog(threshold, log)
+
+    @asynccontextmanager
+    async def watching(self) -> AsyncIterator[None]:
+        task = asyncio.create_task(self.watchdog.run())
+        await asyncio.sleep(0.05)
+        try:
+            yield
+            await asyncio.sleep(0.05)
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+def the_offender(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        time.sleep(0.002)
+
+
+async def test_r4_14_a_stall_is_counted_and_logged_with_the_stack_of_the_offender() -> None:
+    bench = Bench()
+    async with bench.watching():
+        the_offender(0.3)
+    assert bench.watchdog.stalls >= 1
+    assert 0.2 < bench.watchdog.longest < 2
+    line = max(bench.lines.entries, key=lambda line: float(line["seconds"]))
+    assert (line["event"], line["log_level"]) == ("the loop stood still", "warning")
+    assert "the_offender" in line["stack"]
+    assert line["stack"].rstrip().endswith("time.sleep(0.002)") or "time.monotonic()" in line["stack"]
+
+
+async def test_a_loop_that_moves_is_left_alone() -> None:
+    bench = Bench(threshold=1.0)
+    async with bench.watching():
+        for _ in range(20):
+            the_offender(0.01)
+            await asyncio.sleep(0)
+    assert bench.watchdog.stalls == 0
+    assert bench.lines.entries == []
+
+
+async def test_a_stall_that_does_not_end_is_told_while_it_lasts() -> None:
+    bench = Bench(threshold=0.004)
+    async with bench.watching():
+        the_offender(0.4)
+        while_it_lasts = [line for line in bench.lines.entries if line["event"] == "the loop stands still"]
+    assert while_it_lasts
+    assert "the_offender" in while_it_lasts[0]["stack"]
+    assert while_it_lasts[0]["log_level"] == "error"
+
+
+async def test_lines_are_bounded_and_everything_is_counted() -> None:
+    bench = Bench(threshold=0.004)
+    async with bench.watching():
+        for _ in range(MAX_LINES + 10):
+            the_offender(0.012)
+            await asyncio.sleep(0.004)
+    told = [line for line in bench.lines.entries if line["event"] == "the loop stood still"]
+    assert len(told) <= MAX_LINES
+    assert bench.watchdog.stalls > MAX_LINES
+
+
+async def test_what_holds_the_interpreter_itself_is_counted_too() -> None:
+    bench = Bench(threshold=0.01)
+    ballast = [[[] for _ in range(20)] for _ in range(200_000 // 4)]
+    async with bench.watching():
+        gc.collect()
+    assert ballast
+    assert bench.watchdog.stalls >= 1
+
+
+async def test_no_thread_is_left() -> None:
+    bench = Bench()
+    async with bench.watching():
+        assert "loop watchdog" in {thread.name for thread in threading.enumerate()}
+    assert "loop watchdog" not in {thread.name for thread in threading.enumerate()}

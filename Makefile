@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check format generate cluster clean
+.PHONY: help run test check format generate rights cluster clean
 help: ## what this file can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -40,6 +40,9 @@ format: $(STAMP) ## rewrite the code in the one format
 
 generate: $(STAMP) ## write config/crd from the models
 	@$(BIN)/dynamo-manager crds --output config/crd
+
+rights: $(STAMP) ## write config/rbac/role.yaml from what the manager is seen to need on a real cluster
+	@$(BIN)/python -m envtest.rights
 
 cluster: $(STAMP) ## a real test cluster; prints its kubeconfig path, stops on Ctrl-C
 	@$(BIN)/python -m envtest

@@ -96,3 +96,14 @@ def test_a_reserved_port_is_nobody_elses_but_can_be_listened_on() -> None:
     ports.release()
     with socket.socket() as stranger:
         stranger.bind(("127.0.0.1", port))
+
+
+def test_sigterm_reaches_the_process_itself(tmp_path: Path) -> None:
+    script = "trap 'echo asked; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
+    process = Process("asked", ("/bin/sh", "-c", script), tmp_path / "log")
+    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=10)
+    with pytest.raises(TimeoutError, match=r"asked did not end within 0\.2 s"):
+        process.wait(0.2)
+    process.terminate()
+    assert process.wait(10) == 7
+    assert process.last_line() == "asked"

@@ -15,7 +15,7 @@ from dynamo_ctrl.manager.errors import CannotListen, InvalidOption, LeadershipLo
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.program.errors import DefinitionError
 from dynamo_manager import crds, install, listing, logs
-from dynamo_manager.cli import CrdsOptions, PlanOptions, ProgramsOptions, RunOptions, parse
+from dynamo_manager.cli import CrdsOptions, ExplainOptions, PlanOptions, ProgramsOptions, RunOptions, parse
 from dynamo_manager.errors import NotReadyError, UsageError
 from dynamo_manager.run import run
 from dynamo_manager.settings import Settings, settle
@@ -56,6 +56,10 @@ def _dispatch(arguments: Sequence[str]) -> int:
 
             logs.configure("text", "warning")
             return asyncio.run(plan(options))
+        case ExplainOptions() as options:
+            from dynamo_manager.explain import explain
+
+            return explain(options)
         case RunOptions() as options:
             settings = settle(options)
             logs.configure(settings.log_format, settings.log_level)

@@ -17,6 +17,8 @@ from dynamo_manager.logs import FORMATS, LEVELS, LogFormat, LogLevel
 MEMORY: Final = "memory"
 """The engine that lives in the process. It starts empty, and there is no cluster to reach."""
 
+_URL = re.compile(r"http://[^/?#@\s]+/?")
+_KEY = re.compile(r"([a-z0-9.-]+/)?[a-z0-9.-]+")
 _NAMESPACE = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -78,6 +80,23 @@ class PlanOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions:
+    """What `dynamo-manager explain` was asked for.
+
+    Attributes:
+        kind: of the object, as people call it.
+        key: its namespace and name.
+        address: of the manager's health server.
+        output: `text` or `json`.
+    """
+
+    kind: str
+    key: str
+    address: str = "http://127.0.0.1:8081"
+    output: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CrdsOptions:
     """What `dynamo-manager crds` was asked for: a folder to write into, or `None` for standard output."""
 
@@ -89,7 +108,7 @@ class ProgramsOptions:
     """What `dynamo-manager programs` was asked for: nothing."""
 
 
-Options = RunOptions | PlanOptions | CrdsOptions | ProgramsOptions
+Options = RunOptions | PlanOptions | ExplainOptions | CrdsOptions | ProgramsOptions
 
 
 def parse(arguments: Sequence[str]) -> Options:
@@ -135,6 +154,10 @@ def _plan(
     return options
 
 
+def _explain(**given: Any) -> ExplainOptions:
+    return ExplainOptions(**{name: value for name, value in given.items() if value is not None})
+
+
 class _Parser(argparse.ArgumentParser):
     """argparse, with errors as values instead of an exit in the middle, and without guessing abbreviated flags."""
 
@@ -176,6 +199,16 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     plan.set_defaults(make=_plan)
     _planning(plan)
+    explain = commands.add_parser(
+        "explain", help="ask a running manager why it last looked at an object, and what came of it",
+        description="Ask a running manager why it last looked at an object, what was written and why, and what is next.",
+    )  # fmt: skip
+    explain.set_defaults(make=_explain)
+    explain.add_argument("kind", metavar="KIND", help="the kind of the object, e.g. dgd")
+    explain.add_argument("key", metavar="NAMESPACE/NAME", type=_key, help="the object")
+    explain.add_argument("--address", action=_Once, type=_url, metavar="URL",
+                         help="of its health server; http://127.0.0.1:8081 by default")  # fmt: skip
+    explain.add_argument("--output", action=_Once, choices=("text", "json"), help="text by default")
     crds = commands.add_parser("crds", help="print the CustomResourceDefinitions of the installed programs")
     crds.set_defaults(make=CrdsOptions)
     crds.add_argument("--output", action=_Once, type=Path, metavar="DIR", help="write a file for each of them instead")
@@ -282,6 +315,8 @@ def _checked(holds: Callable[[str], bool], rule: str) -> Callable[[str], str]:
 
 
 _namespace = _checked(lambda text: bool(_NAMESPACE.fullmatch(text)), "the name of a namespace")
+_url = _checked(lambda text: bool(_URL.fullmatch(text)), "http://HOST:PORT")
+_key = _checked(lambda text: bool(_KEY.fullmatch(text)), "NAMESPACE/NAME, or NAME for a kind of cluster scope")
 _address = _checked(lambda text: text == "0" or _is_address(text), "host:port, :port, or 0")
 
 

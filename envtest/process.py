@@ -86,9 +86,11 @@ class Process:
     def wait(self, timeout: float) -> int:
         """Its exit code, once it has ended. Raises `TimeoutError`."""
         try:
-            return self._guard.wait(timeout)
+            code = self._guard.wait(timeout)
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"{self.name} did not end within {timeout:g} s") from error
+        self.ask_to_stop()
+        return code
 
     def kill(self) -> None:
         """End it with SIGKILL, as a crash would; returns when it is gone."""

@@ -20,6 +20,7 @@ class Answer:
         terminal: trying again cannot help; only an event brings the key back.
         conflict: somebody else wrote first; the key comes back soon and nothing is reported.
         requeue_after: seconds until the next run without an event; 0 means progress, run again at once.
+        priority: what the key comes back with; `None` keeps the priority of the run.
         panic: the error is an exception that nobody planned for; it is told with its stack and counted as a panic too.
     """
 
@@ -27,6 +28,7 @@ class Answer:
     terminal: bool = False
     conflict: bool = False
     requeue_after: float | None = None
+    priority: int | None = None
     panic: bool = False
 
 
@@ -35,6 +37,15 @@ DONE = Answer()
 
 CONFLICT = Answer(conflict=True)
 """Somebody else wrote first."""
+
+
+class ReconcileTimeout(TimeoutError):
+    """A reconcile did not answer within the controller's own deadline."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        super().__init__(f"no answer within {seconds:g} s")
+
 
 Reconcile: TypeAlias = Callable[[Key], Answer | Awaitable[Answer]]
 """What a controller drives. A plain function runs inline; a coroutine function is awaited. It raises only by mistake."""

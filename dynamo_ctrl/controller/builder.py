@@ -14,12 +14,13 @@ projection.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.projection import Projection
-from dynamo_ctrl.controller.mapper import Mapper, to_controller, to_self
+from dynamo_ctrl.controller.mapper import Mapper, to_controller, to_owners, to_self
 from dynamo_ctrl.controller.predicate import Predicate, always
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
@@ -39,6 +40,11 @@ class Watch(Generic[O]):
         label_selector: restricts the informer on the server; "" for all.
         project: what is kept of each object in the cache; `None` keeps everything but managedFields.
         optional: the program works without that API; it reads as empty while it is absent.
+        debounce: seconds that a wake waits for others of its key, so that all of them are one run; `None` leaves it to the
+            controller's options.
+
+    Raises:
+        ValueError: a negative debounce.
     """
 
     kind: Kind[O]
@@ -47,6 +53,12 @@ class Watch(Generic[O]):
     label_selector: str = ""
     project: Projection | None = None
     optional: bool = False
+    debounce: float | None = None
+
+    def __post_init__(self) -> None:
+        """See the class."""
+        if self.debounce is not None and not 0 <= self.debounce < math.inf:
+            raise ValueError(f"{self.kind}: debounce must be a number of seconds, not negative, got {self.debounce}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +77,12 @@ class Watches(Generic[P]):
         label_selector: str = "",
         project: Projection | None = None,
         optional: bool = False,
+        debounce: float | None = None,
+        every_owner: bool = False,
     ) -> Watches[P]:
-        """Changes of an object of `kind` wake the primary that controls it."""
-        mapper = to_controller(self.primary.kind)
-        return self._and(kind, mapper, when, label_selector, project, optional)
+        """Changes of an object of `kind` wake the primary that controls it, or with `every_owner` all that own it."""
+        mapper = (to_owners if every_owner else to_controller)(self.primary.kind)
+        return self._and(kind, mapper, when, label_selector, project, optional, debounce)
 
     def mapping(
         self,
@@ -79,9 +93,10 @@ class Watches(Generic[P]):
         label_selector: str = "",
         project: Projection | None = None,
         optional: bool = False,
+        debounce: float | None = None,
     ) -> Watches[P]:
         """Changes of an object of `kind` wake the primaries that `mapper` names."""
-        return self._and(kind, mapper, when, label_selector, project, optional)
+        return self._and(kind, mapper, when, label_selector, project, optional, debounce)
 
     def reading(
         self, kind: Kind[Any], *, label_selector: str = "", project: Projection | None = None, optional: bool = False
@@ -110,9 +125,16 @@ class Watches(Generic[P]):
         label_selector: str,
         project: Projection | None,
         optional: bool,
+        debounce: float | None = None,
     ) -> Watches[P]:
         watch = Watch(
-            kind=kind, mapper=mapper, when=when, label_selector=label_selector, project=project, optional=optional
+            kind=kind,
+            mapper=mapper,
+            when=when,
+            label_selector=label_selector,
+            project=project,
+            optional=optional,
+            debounce=debounce,
         )
         return replace(self, others=(*self.others, watch))
 
@@ -123,6 +145,10 @@ def watching(
     when: Predicate[P] = always,
     label_selector: str = "",
     project: Projection | None = None,
+    debounce: float | None = None,
 ) -> Watches[P]:
     """Start from the primary kind: its own changes wake it."""
-    return Watches(primary=Watch(kind=kind, mapper=to_self, when=when, label_selector=label_selector, project=project))
+    primary = Watch(
+        kind=kind, mapper=to_self, when=when, label_selector=label_selector, project=project, debounce=debounce
+    )
+    return Watches(primary=primary)

@@ -4,41 +4,49 @@ Contract:
 
 - No reconcile before every source has delivered its initial objects and they were mapped. A source that cannot be read (its API
   is missing, or the right to read it) holds the controller back, with a reason, until that heals; an optional one that is absent
-  does not.
-- When a kind becomes readable or stops being so, every primary is woken: what a program may read has changed.
+  does not, and neither does one that is added later.
+- Watching and working are two lives: `warm_up` follows the sources and fills the queue on a replica that does not lead, `work`
+  reconciles (and follows the sources as well if nobody does). `run` is both.
+- When a kind becomes readable or stops being so, every primary is woken, at low priority: what a program may read has changed.
 - A reconcile that meets a kind which cannot be read waits for it quietly (see `dynamo_ctrl.controller.settle`).
-- `run` goes on until it is cancelled, and leaves no task behind.
+- Each of them goes on until it is cancelled, and leaves no task behind.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
 from dynamo_ctrl.cache.cache import Cache
+from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.informer import Informer
-from dynamo_ctrl.cache.state import Phase, SourceState
-from dynamo_ctrl.cache.view import SourceUnavailable, View
+from dynamo_ctrl.cache.overlay import Written
+from dynamo_ctrl.cache.pace import Pace
+from dynamo_ctrl.cache.state import SourceState
+from dynamo_ctrl.cache.view import CachedView, View
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.builder import Watch, Watches
+from dynamo_ctrl.controller.history import Changes, History, LastRun, last_run
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.options import ControllerOptions
+from dynamo_ctrl.controller.own import OwnWrites
+from dynamo_ctrl.controller.predicate import body_changed
 from dynamo_ctrl.controller.settle import Settler
-from dynamo_ctrl.controller.source import Source
+from dynamo_ctrl.controller.source import SLICE, Source
+from dynamo_ctrl.controller.sources import SourceHandle, Sources
 from dynamo_ctrl.controller.workers import Workers
 from dynamo_ctrl.objects.key import Key
-from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.queue.causes import Cause
+from dynamo_ctrl.queue.entry import LOW, NORMAL
+from dynamo_ctrl.queue.fifo import Fifo
+from dynamo_ctrl.queue.limiters import Limiter
+from dynamo_ctrl.queue.order import Order
+from dynamo_ctrl.queue.priority import Priorities
 from dynamo_ctrl.queue.workqueue import WorkQueue
-
-_YIELD_EVERY = 1024
-"""Primaries that are woken in one go."""
 
 
 class Controller:
@@ -52,7 +60,13 @@ class Controller:
         cache: where informers come from.
         clock: the time.
         options: see `ControllerOptions`.
+        limiter: how long a key waits after a failure; the back-off of the options when `None`.
         log: a structlog logger; the default one when `None`.
+
+    Attributes:
+        queue: the keys.
+        numbers: what is counted.
+        written: who has to be told of the writes of the reconciles. It tells the cache.
 
     Raises:
         ValueError: one kind is watched with two selectors or projections, so that a read of it would be ambiguous.
@@ -66,156 +80,180 @@ class Controller:
         cache: Cache,
         clock: Clock | None = None,
         options: ControllerOptions | None = None,
+        limiter: Limiter | None = None,
         log: FilteringBoundLogger | None = None,
     ) -> None:
         self.name = name
         self.watches = watches
-        self.options = options if options is not None else ControllerOptions()
+        self.options = options = options if options is not None else ControllerOptions()
         self.numbers = ControllerNumbers()
+        self._clock = clock if clock is not None else SystemClock()
+        self._log = (log if log is not None else structlog.get_logger()).bind(controller=name)
+        order: Order[Key] = Priorities(options.ageing) if options.priorities else Fifo()
         self.queue: WorkQueue[Key] = WorkQueue(
-            failures=self.options.failures, conflicts=self.options.conflicts, max_progress=self.options.max_progress
+            order=order,
+            failures=limiter if limiter is not None else options.failures,
+            conflicts=options.conflicts,
+            max_progress=options.max_progress,
         )
-        clock = clock if clock is not None else SystemClock()
-        log = (log if log is not None else structlog.get_logger()).bind(controller=name)
-        self._informers = dict(_open(watches, cache))
-        self._view = cache.view(self._informers)
-        self._settler = Settler(name, self.queue, self.numbers, log, self._will_heal)
+        self._history = History()
+        self._changes = Changes()
+        self._working = False
+        self._sources = Sources(name, watches, cache, build=self._source, changed=self._woken)
+        self._own = OwnWrites(
+            name,
+            cache,
+            self._sources.view,
+            numbers=self.numbers,
+            clock=self._clock,
+            log=self._log,
+            options=options.echo,
+        )
+        self.written: Written = self._own
+        self._settler = Settler(
+            name,
+            self.queue,
+            self.numbers,
+            self._log,
+            lambda error: self._sources.heals(error.kind),
+            echoes=self._own.echoes,
+            recover=options.recover_panic,
+        )
         self._workers = Workers(
-            name, self.queue, self._settler, clock, count=self.options.workers, slice_=self.options.slice
+            name,
+            self.queue,
+            self._settler,
+            self._clock,
+            count=options.workers,
+            slice_=options.slice,
+            numbers=self.numbers,
+            timeout=options.timeout,
+            history=self._history,
         )
-        self._sources = [
-            Source(
-                watch,
-                self._informers[watch.kind],
-                view=self._view,
-                add=self._workers.add,
-                numbers=self.numbers,
-                clock=clock,
-                log=log,
-            )
-            for watch in watches.all
-        ]
-        self._readable = {kind: _readability(informer.state) for kind, informer in self._informers.items()}
-        self._changed = asyncio.Event()
-        self._synced = asyncio.Event()
+
+    def _source(self, watch: Watch[Any], informer: Informer[Any], view: CachedView) -> Source[Any]:
+        return Source(
+            watch,
+            informer,
+            view=view,
+            add=self._add,
+            told=self._changes.keep,
+            fresh=self._fresh if watch is self.watches.primary else None,
+            debounce=self.options.debounce,
+            numbers=self.numbers,
+            clock=self._clock,
+            log=self._log,
+        )
+
+    def _add(self, key: Key, cause: Cause, *, priority: int = NORMAL, after: float = 0.0, fresh: bool = False) -> None:
+        self._workers.add(key, cause, priority=priority, after=after, fresh=fresh)
+
+    def _fresh(self, change: Change[Any]) -> bool:
+        """Whether somebody else gave the primary a new spec, or it is going."""
+        if not body_changed(change):
+            return False
+        new = change.new
+        return new is None or not self._own.own(str(new.kind), new.key, new.metadata.resource_version)
 
     # -- what others ask
 
     @property
     def view(self) -> View:
         """Reads of everything that the controller watches."""
-        return self._view
+        return self._sources.view
 
     @property
     def sources(self) -> dict[str, SourceState]:
         """The state of every source, by kind."""
-        return {str(kind): informer.state for kind, informer in self._informers.items()}
+        return self._sources.states
 
     @property
     def ready(self) -> bool:
-        """Whether it works: all initial objects were mapped, and every needed source can be read."""
+        """Whether it works or could: all initial objects were mapped, and every source can be read."""
         return not self.reasons
 
     @property
     def reasons(self) -> dict[str, str]:
-        """Why it is not ready: for each source that is missing, what is wrong and what mends it."""
-        reasons = {str(kind): str(informer.state) for kind, informer in self._informers.items() if not informer.ready}
-        if not reasons and not self._synced.is_set():
-            return {
-                str(source.watch.kind): "syncing: the initial objects are being mapped"
-                for source in self._sources
-                if not source.settled.is_set()
-            } or {str(self.watches.primary.kind): "syncing: not started"}
-        return reasons
+        """Why it is not ready: for each source that is missing, what is wrong and what mends it.
+
+        A controller that warms up only when it leads has nothing to be ready for before.
+        """
+        reasons = self._sources.unready
+        if not reasons and not self._sources.running and self.options.warm_up:
+            return {str(self.watches.primary.kind): "syncing: not started"}
+        return reasons or dict.fromkeys(self._sources.unsettled, "syncing: the initial objects are being mapped")
 
     async def synced(self) -> None:
-        """Returns when all initial objects were mapped and the workers have been let loose."""
-        await self._synced.wait()
+        """Returns when all initial objects were mapped. `warm_up`, `work` or `run` must be running, or begin to."""
+        await self._sources.settled()
 
-    def wake(self, key: Key, cause: Cause) -> None:
-        """Let the key run, for a reason that no source knows."""
-        self._workers.add(key, cause)
+    def wake(self, key: Key, cause: Cause, *, priority: int = NORMAL) -> None:
+        """Let the key run, for a reason that no source knows. May be called before the controller runs."""
+        self._workers.add(key, cause, priority=priority)
+
+    def last_run(self, key: Key) -> LastRun | None:
+        """Why the key last ran, and what came of it; `None` if it never did, or too long ago."""
+        entry = self._history.last(key)
+        if entry is None:
+            return None
+        return last_run(entry, self.name, self._changes, self._clock)
 
     # -- life
 
+    def watch(self, watch: Watch[Any], *indexes: Any) -> SourceHandle:
+        """Watch something else, from now on and until the handle is closed.
+
+        Raises:
+            ValueError: the kind is watched already with another selector or projection, or an index cannot be kept.
+            RuntimeError: the controller or the cache has ended.
+        """
+        return self._sources.add(watch, indexes)
+
     async def run(self, reconcile: Reconcile) -> None:
         """Watch and work until cancelled. Gives the informers back at the end."""
-        ends = [informer.watch_state(self._look) for informer in self._informers.values()]
         try:
-            async with asyncio.TaskGroup() as tasks:
-                for source in self._sources:
-                    tasks.create_task(source.run(), name=f"controller {self.name}: source {source.watch.kind}")
-                tasks.create_task(self._follow_states(), name=f"controller {self.name}: states")
-                for source in self._sources:
-                    await source.settled.wait()
-                self._synced.set()
-                await self._workers.run(reconcile)
+            await self.work(reconcile)
         finally:
-            for end in ends:
-                end()
             self.close()
+
+    async def warm_up(self) -> None:
+        """Watch until cancelled, so that `work` can begin at once when it may."""
+        await self._sources.run()
+
+    async def work(self, reconcile: Reconcile) -> None:
+        """Reconcile until cancelled; no key is taken after that. Whoever warmed it up must go on doing so."""
+        async with asyncio.TaskGroup() as tasks:
+            watching = None
+            if not self._sources.running:
+                watching = tasks.create_task(self._sources.run(), name=f"controller {self.name}: sources")
+            await self._sources.settled()
+            self._working = True
+            await self._workers.run(reconcile)
+            if watching is not None:
+                watching.cancel()
 
     def close(self) -> None:
         """Give the informers back. Idempotent; a controller that was never run has to be closed too."""
-        for informer in self._informers.values():
-            informer.close()
+        self._sources.close()
 
-    def _look(self, state: SourceState) -> None:
-        del state
-        self._changed.set()
-
-    async def _follow_states(self) -> None:
-        while True:
-            await self._changed.wait()
-            self._changed.clear()
-            now = {kind: _readability(informer.state) for kind, informer in self._informers.items()}
-            changed = [kind for kind, phase in now.items() if phase is not self._readable[kind]]
-            self._readable = now
-            if not changed:
-                continue
-            for source in self._sources:
-                source.retry()
-            if self._synced.is_set():
-                await self._wake_all(Cause(str(changed[0]), now[changed[0]].value))
-
-    async def _wake_all(self, cause: Cause) -> None:
-        """Every primary that is known, and every key that waits for a source."""
-        keys = self._settler.unpark()
-        with suppress(SourceUnavailable):  # its primaries come with its initial objects, when it can be read again
-            keys.update(primary.key for primary in self._view.list(self.watches.primary.kind))
-        for count, key in enumerate(sorted(keys), start=1):
-            self._workers.add(key, cause)
-            if count % _YIELD_EVERY == 0:
-                await asyncio.sleep(0)
-
-    def _will_heal(self, error: SourceUnavailable) -> bool:
-        """Whether that error comes from a source of ours that cannot be read, and will tell when it can."""
-        informer = self._informers.get(error.kind)
-        return informer is not None and not informer.ready
-
-
-def _readability(state: SourceState) -> Phase:
-    """The phase, as far as it matters to a reader: a stale source is read like a live one."""
-    return Phase.LIVE if state.phase is Phase.STALE else state.phase
-
-
-def _open(watches: Watches[Any], cache: Cache) -> Iterator[tuple[Kind[Any], Informer[Any]]]:
-    by_kind: dict[Kind[Any], list[Watch[Any]]] = {}
-    for watch in watches.all:
-        by_kind.setdefault(watch.kind, []).append(watch)
-    for kind, group in by_kind.items():
-        first = group[0]
-        for watch in group[1:]:
-            for what in ("label_selector", "project"):
-                if getattr(watch, what) != getattr(first, what):
-                    raise ValueError(
-                        f"{kind} is watched twice with different values of {what}: a read of it is ambiguous"
-                    )
-    for kind, group in by_kind.items():
-        first = group[0]
-        optional = all(watch.optional for watch in group)
-        informer = cache.informer(kind, first.label_selector, first.project, optional)
-        for index in watches.indexes:
-            if index.kind == kind:
-                informer.add_index(index)
-        yield kind, informer
+    async def _woken(self, cause: Cause) -> None:
+        """Every primary that is known, and every key that waits for a source, has a reason to run."""
+        if not self._working:
+            return
+        pace = Pace(self._clock, SLICE)
+        for key, priority in self._settler.unpark().items():
+            self._workers.add(key, cause, priority=priority)
+            if pace.over:
+                await pace.breathe()
+        informer = self._sources.primary.shared
+        if not informer.readable:  # its primaries come with its initial objects, when it can be read again
+            return
+        present = informer.subscribe()
+        try:
+            while changes := present.take():
+                for change in changes:
+                    self._workers.add(change.key, cause, priority=LOW)
+                    if pace.over:
+                        await pace.breathe()
+        finally:
+            present.close()

@@ -38,6 +38,18 @@ def to_controller(kind: Kind[Any]) -> Mapper[Any]:
     return keys
 
 
+def to_owners(kind: Kind[Any]) -> Mapper[Any]:
+    """The keys of all owners of `kind` (group and kind; any version), whether they control the object or not."""
+
+    def keys(obj: Object[Any, Any], view: View) -> Iterable[Key]:
+        del view
+        namespace = obj.metadata.namespace if kind.namespaced else ""
+        owners = obj.metadata.owner_references
+        return [Key(namespace, owner.name) for owner in owners if (owner.kind, owner.group) == (kind.kind, kind.group)]
+
+    return keys
+
+
 def by_label(label: str) -> Mapper[Any]:
     """The key with the label's value as name, in the object's namespace; nothing without the label."""
 

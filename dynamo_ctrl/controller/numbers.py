@@ -17,13 +17,17 @@ class ControllerNumbers:
         success, error, requeue, requeue_after: reconciles by result. Conflict, progress and the wait for a source are `requeue`.
         terminal: errors that are not tried again; they count as `error` too.
         panics: exceptions that a reconcile raised instead of answering; they count as `error` too.
+        timeouts: reconciles that the controller's own deadline ended; they count as `error` too.
+        echoes: writes of ours that another write undid, or that only our own writes caused, again and again.
         lost: predicates and mappers that raised; each was tried again.
         time: duration of a reconcile in seconds.
     """
 
-    __slots__ = ("error", "lost", "panics", "requeue", "requeue_after", "success", "terminal", "time")
+    __slots__ = (
+        "echoes", "error", "lost", "panics", "requeue", "requeue_after", "success", "terminal", "time", "timeouts",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.success = self.error = self.requeue = self.requeue_after = 0
-        self.terminal = self.panics = self.lost = 0
+        self.terminal = self.panics = self.timeouts = self.echoes = self.lost = 0
         self.time = Histogram(RECONCILE_BOUNDS)

@@ -6,11 +6,12 @@ their first line exactly what passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypeVar
 
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.objects.selector import LabelSelector
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -38,6 +39,35 @@ def spec_or_deletion_changed(change: Change[Any]) -> bool:
     )
 
 
+def generation_changed(change: Change[Any]) -> bool:
+    """Updates that change the generation; no creations, no deletions. Kinds without a generation never pass.
+
+    The server also moves the generation of an object when it begins to be deleted.
+    """
+    old, new = change.old, change.new
+    return old is not None and new is not None and old.metadata.generation != new.metadata.generation
+
+
+def resource_version_changed(change: Change[Any]) -> bool:
+    """Updates that change the resourceVersion; no creations, no deletions."""
+    old, new = change.old, change.new
+    return old is not None and new is not None and old.metadata.resource_version != new.metadata.resource_version
+
+
+def body_changed(change: Change[Any]) -> bool:
+    """As `spec_or_deletion_changed`; of kinds without a generation, any update beyond metadata and status passes as well."""
+    if spec_or_deletion_changed(change):
+        return True
+    old, new = change.old, change.new
+    if old is None or new is None or new.metadata.generation:
+        return False
+    return _body(old) != _body(new)
+
+
+def _body(obj: Object[Any, Any]) -> dict[str, Any]:
+    return {name: value for name, value in obj.content().items() if name not in ("metadata", "status")}
+
+
 def labels_changed(change: Change[Any]) -> bool:
     """Updates that change labels; no creations, no deletions."""
     return (
@@ -49,6 +79,12 @@ def annotations_changed(change: Change[Any]) -> bool:
     """Updates that change annotations; no creations, no deletions."""
     old, new = change.old, change.new
     return old is not None and new is not None and old.metadata.annotations != new.metadata.annotations
+
+
+def matching(selector: Mapping[str, str] | str | LabelSelector) -> Predicate[Any]:
+    """Passes what matches the label selector on either side. Raises `InvalidSelector`."""
+    wanted = LabelSelector.of(selector)
+    return lambda change: any(wanted.matches(side.metadata.labels) for side in change.sides)
 
 
 def created(change: Change[Any]) -> bool:

@@ -3,24 +3,27 @@
 Contract:
 
 - Old and new side of a change are both mapped, so that an object that moves between owners wakes both.
+- Initial objects, and changes that left the resourceVersion as it was, wake at low priority: a real change overtakes them.
 - A predicate or a mapper that raises loses nothing: the change is counted, logged with its key, and tried again, ever later,
   until it can be mapped; meanwhile newer changes of that object are merged into it. The source goes on with other objects.
 - A mapper that reads a kind which cannot be read yet (`SourceUnavailable`) waits quietly in the same way, and is tried as soon as
   the state of a source changes.
 - The source is settled once every initial object was mapped (or is among those that wait), or its API is absent and optional.
+- Mapping takes the loop for `SLICE` seconds at a time, however many objects or keys there are.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, Protocol, TypeVar
 
 from structlog.typing import FilteringBoundLogger
 
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.delivery import Subscription, merged
 from dynamo_ctrl.cache.informer import Informer
+from dynamo_ctrl.cache.pace import Pace
 from dynamo_ctrl.cache.state import Phase, SourceState
 from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.clock import Clock
@@ -31,20 +34,25 @@ from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.queue.backoff import Backoff
 from dynamo_ctrl.queue.causes import Cause
+from dynamo_ctrl.queue.entry import LOW, NORMAL
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
-Add: TypeAlias = Callable[[Key, Cause], None]
-"""Where keys go."""
+
+class Add(Protocol):
+    """Where keys go."""
+
+    def __call__(
+        self, key: Key, cause: Cause, *, priority: int = NORMAL, after: float = 0.0, fresh: bool = False
+    ) -> None:
+        """See `WorkQueue.add`."""
+
 
 MAPPING_BACKOFF = Backoff(base=0.1, cap=60.0)
 """Between two attempts to map a change whose predicate or mapper raised."""
 
 SLICE = 0.005
 """Seconds of the loop's time that mapping takes before it lets others run."""
-
-_CHECK_EVERY = 64
-"""Changes between two looks at the clock."""
 
 
 class _Unmapped(Generic[O]):
@@ -63,9 +71,12 @@ class Source(Generic[O]):
 
     Args:
         watch: what, whom it wakes, and which changes count.
-        informer: where changes come from; the source closes it.
+        informer: where changes come from.
         view: what mappers may read.
         add: where keys go.
+        told: hears of every change that counts; for people who ask why.
+        fresh: whether that change brings its own key a new spec, or its end (see `Standing`); `None` for other objects' changes.
+        debounce: seconds that a wake waits for others of its key, unless the watch says otherwise.
         numbers: where failures are counted.
         clock: for slices of time.
         log: bound to the controller.
@@ -81,6 +92,9 @@ class Source(Generic[O]):
         numbers: ControllerNumbers,
         clock: Clock,
         log: FilteringBoundLogger,
+        told: Callable[[str, Change[O]], None] = lambda source, change: None,
+        fresh: Callable[[Change[O]], bool] | None = None,
+        debounce: float = 0.0,
     ) -> None:
         self.watch = watch
         self.informer = informer
@@ -88,6 +102,9 @@ class Source(Generic[O]):
         self._name = str(watch.kind)
         self._view = view
         self._add = add
+        self._told = told
+        self._fresh = fresh
+        self._debounce = debounce if watch.debounce is None else watch.debounce
         self._numbers = numbers
         self._clock = clock
         self._log = log
@@ -117,6 +134,7 @@ class Source(Generic[O]):
             for unmapped in self._unmapped.values():
                 if unmapped.timer is not None:
                     unmapped.timer.cancel()
+            self._unmapped.clear()  # the next run begins with everything there is
 
     def retry(self) -> None:
         """The state of some source has changed: what could not be mapped may be mapped now."""
@@ -132,18 +150,20 @@ class Source(Generic[O]):
         self.settled.set()
 
     async def _map_all(self, subscription: Subscription[O], mapper: Mapper[O]) -> None:
-        monotonic = self._clock.monotonic
-        began = monotonic()
-        count = 0
-        async for batch in subscription:
-            for change in batch:
-                self._take(change, mapper)
-                count += 1
-                if count % _CHECK_EVERY == 0 and monotonic() - began > SLICE:
-                    await asyncio.sleep(0)
-                    began = monotonic()
+        pace = Pace(self._clock, SLICE)
+        try:
+            async for batch in subscription:
+                for change in batch:
+                    for _ in self._take(change, mapper):
+                        if pace.over:
+                            await pace.breathe()
+                    if pace.over:
+                        await pace.breathe()
+        finally:
+            subscription.close()
 
-    def _take(self, change: Change[O], mapper: Mapper[O]) -> None:
+    def _take(self, change: Change[O], mapper: Mapper[O]) -> Iterator[None]:
+        """Map one change, a key in each step."""
         if self._unmapped:
             waiting = self._unmapped.get(change.key)
             if waiting is not None:
@@ -151,28 +171,28 @@ class Source(Generic[O]):
                 self._attempt(change.key, waiting, mapper, counted=False)
                 return
         try:
-            self._map(change, mapper)
+            yield from self._map(change, mapper)
         except Exception as error:  # noqa: BLE001  (foreign code without awaits: its failure is kept and tried again)
             waiting = self._unmapped[change.key] = _Unmapped((change,))
             self._failed(change.key, waiting, error)
 
-    def _map(self, change: Change[O], mapper: Mapper[O]) -> None:
+    def _map(self, change: Change[O], mapper: Mapper[O]) -> Iterator[None]:
         if not self.watch.when(change):
             return
         old, new = change.old, change.new
-        cause = Cause(
-            self._name,
-            _event(change),
-            change.key,
-            "" if old is None else old.metadata.resource_version,
-            "" if new is None else new.metadata.resource_version,
-        )
-        if old is not None:
-            for key in mapper(old, self._view):
-                self._add(key, cause)
-        if new is not None:
-            for key in mapper(new, self._view):
-                self._add(key, cause)
+        before = "" if old is None else old.metadata.resource_version
+        after = "" if new is None else new.metadata.resource_version
+        cause = Cause(self._name, _event(change), change.key, before, after)
+        self._told(self._name, change)
+        quiet = change.initial or before == after
+        priority = LOW if quiet else NORMAL
+        wait = 0.0 if quiet else self._debounce
+        fresh = self._fresh is not None and not quiet and self._fresh(change)
+        for side in (old, new):
+            if side is not None:
+                for key in mapper(side, self._view):
+                    self._add(key, cause, priority=priority, after=wait, fresh=fresh)
+                    yield
 
     def _again(self, key: Key) -> None:
         waiting = self._unmapped.get(key)
@@ -183,7 +203,8 @@ class Source(Generic[O]):
         """Try everything that waits. An attempt that a new event caused leaves the back-off alone when it fails."""
         try:
             for change in waiting.changes:
-                self._map(change, mapper)
+                for _ in self._map(change, mapper):
+                    pass
         except Exception as error:  # noqa: BLE001  (as in `_take`)
             if counted:
                 self._failed(key, waiting, error)

@@ -3,9 +3,12 @@
 Contract:
 
 - A worker that sleeps is woken in the turn of the loop in which a key is added; there is no task for each key.
-- A plain reconcile runs inline. After a slice of the loop's time a worker lets the others run.
+- A plain reconcile runs inline, and the next one after it. A worker that is about to wait wakes another one if there is more to
+  do. After a slice of the loop's time a worker lets everybody else run.
 - One timer, for the earliest waiting key.
-- An exception out of a reconcile never ends a worker; cancellation does, at once.
+- An exception out of a reconcile does not end a worker (unless panics are not to be recovered from); cancellation does, at once.
+- A reconcile that awaits something has a deadline, if there is one. Only an expiry of this deadline is counted as such; a
+  cancellation from elsewhere, and a `TimeoutError` of the reconcile's own, are what they are.
 """
 
 from __future__ import annotations
@@ -13,13 +16,17 @@ from __future__ import annotations
 import asyncio
 import math
 from collections import deque
+from collections.abc import Awaitable
 
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.controller.answer import Answer, Reconcile
+from dynamo_ctrl.controller.answer import Answer, Reconcile, ReconcileTimeout
 from dynamo_ctrl.controller.context import RUNNING, Running
+from dynamo_ctrl.controller.history import History
+from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.settle import Settler
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.queue.causes import Cause
+from dynamo_ctrl.queue.entry import NORMAL
 from dynamo_ctrl.queue.workqueue import WorkQueue
 
 
@@ -33,10 +40,23 @@ class Workers:
         clock: the time that the queue is told.
         count: how many.
         slice_: see `ControllerOptions.slice`.
+        numbers: where expired deadlines are counted.
+        timeout: see `ControllerOptions.timeout`.
+        history: keeps each run that is over.
     """
 
     def __init__(
-        self, name: str, queue: WorkQueue[Key], settler: Settler, clock: Clock, *, count: int, slice_: float
+        self,
+        name: str,
+        queue: WorkQueue[Key],
+        settler: Settler,
+        clock: Clock,
+        *,
+        count: int,
+        slice_: float,
+        numbers: ControllerNumbers | None = None,
+        timeout: float = 0.0,
+        history: History | None = None,
     ) -> None:
         self._name = name
         self._queue = queue
@@ -44,15 +64,30 @@ class Workers:
         self._clock = clock
         self._count = count
         self._slice = slice_
+        self._numbers = numbers if numbers is not None else ControllerNumbers()
+        self._timeout = timeout
+        self._history = history if history is not None else History()
         self._sleepers: deque[asyncio.Future[None]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
 
-    def add(self, key: Key, cause: Cause | None = None) -> None:
-        """The key wants to run."""
-        self._queue.add(key, self._clock.monotonic(), cause=cause)
+    def add(
+        self,
+        key: Key,
+        cause: Cause | None = None,
+        *,
+        priority: int = NORMAL,
+        after: float = 0.0,
+        fresh: bool = False,
+    ) -> None:
+        """The key wants to run. See `WorkQueue.add`."""
+        now = self._clock.monotonic()
+        self._queue.add(key, now, cause=cause, priority=priority, after=after, fresh=fresh)
         if self._sleepers:
-            self._wake()
+            if self._queue.more:
+                self._wake()
+            else:
+                self._arm(now)
 
     async def run(self, reconcile: Reconcile) -> None:
         """Work until cancelled. Then the queue is shut down."""
@@ -66,7 +101,8 @@ class Workers:
                 self._timer.cancel()
 
     async def _work(self, reconcile: Reconcile) -> None:
-        queue, settler, monotonic = self._queue, self._settler, self._clock.monotonic
+        queue, monotonic, deadline = self._queue, self._clock.monotonic, self._timeout
+        settle, keep = self._settler.settle, self._history.keep
         running = Running(self._name)
         RUNNING.set(running)
         began = now = monotonic()
@@ -76,23 +112,33 @@ class Workers:
                 await self._sleep(now)
                 began = now = monotonic()
                 continue
-            if self._sleepers and queue:
-                self._wake()
             running.entry = entry
             try:
                 answer = reconcile(entry.key)
                 if not isinstance(answer, Answer):
-                    answer = await answer
+                    if self._sleepers and queue.more:  # this worker is about to wait: somebody else goes on
+                        self._wake()
+                    answer = await (self._in_time(answer, deadline) if deadline else answer)
             except Exception as error:  # noqa: BLE001  (whatever a reconcile raises is that key's failure, not the process's)
-                now = monotonic()
-                settler.panicked(entry, error, now)
-            else:
-                now = monotonic()
-                settler.settle(entry, answer, now)
+                answer = Answer(error=error, panic=True)
+            now = monotonic()
             running.entry = None
+            settle(entry, answer, now)
+            keep(entry)
             if now - began > self._slice:
                 await asyncio.sleep(0)
                 began = now = monotonic()
+
+    async def _in_time(self, pending: Awaitable[Answer], seconds: float) -> Answer:
+        deadline = asyncio.timeout(seconds)
+        try:
+            async with deadline:
+                return await pending
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            self._numbers.timeouts += 1
+            return Answer(error=ReconcileTimeout(seconds))
 
     async def _sleep(self, now: float) -> None:
         self._arm(now)

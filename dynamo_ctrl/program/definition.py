@@ -7,12 +7,12 @@ chooses between them for each primary; together they are one definition, under t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
 from dynamo_ctrl.cache.index import Index
-from dynamo_ctrl.controller.builder import Watch, Watches
+from dynamo_ctrl.controller.builder import Watches
 from dynamo_ctrl.controller.predicate import any_of
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.kind import Kind
@@ -159,9 +159,7 @@ def _joined(ours: Watches[Any], theirs: Watches[Any], who: str) -> Watches[Any]:
                 f"{who} watches its primary {mine.kind} with another {what} than the selecting program"
             )
     when = mine.when if mine.when == other.when else any_of(mine.when, other.when)
-    primary = Watch(
-        kind=mine.kind, mapper=mine.mapper, when=when, label_selector=mine.label_selector, project=mine.project
-    )
+    primary = replace(mine, when=when)
     others = (*ours.others, *(watch for watch in theirs.others if watch not in ours.others))
     indexes: list[Index[Any]] = list(ours.indexes)
     for index in theirs.indexes:

@@ -53,6 +53,7 @@ class Entry(Struct, Generic[K], gc=False, eq=False):
         fresh: the key's own object changed its spec or is going: such an entry may go before the back-off is over, once.
         place: orders the entries that were passed over because their key ran.
         successor: what is wanted of the key while this entry runs.
+        outcome: a word for what came of the run, and `error` its text; for people, written by who ends the run.
     """
 
     key: K
@@ -68,6 +69,8 @@ class Entry(Struct, Generic[K], gc=False, eq=False):
     place: int = 0
     others: tuple[Cause, ...] = ()
     successor: Entry[K] | None = None
+    outcome: str = "success"
+    error: str = ""
 
     @property
     def causes(self) -> tuple[Cause, ...]:

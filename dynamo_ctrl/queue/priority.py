@@ -189,7 +189,8 @@ class Priorities(Generic[K]):
 
     def more(self) -> bool:
         """Whether something may be ready."""
-        return bool(self._ranks)
+        ranks = self._ranks
+        return bool(ranks) and (len(ranks) > 1 or bool(ranks[0][1].places or ranks[0][1].front))
 
     def depths(self) -> Iterable[tuple[str, int]]:
         """By priority; those without a label of their own are added up."""

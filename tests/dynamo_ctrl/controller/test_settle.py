@@ -111,7 +111,7 @@ def test_a_raised_exception_is_an_error_with_its_stack_and_a_panic() -> None:
     entry = bench.queue.get(0)
     assert entry is not None
     error = KeyError("x")
-    bench.settler.panicked(entry, error, 0)
+    bench.settler.settle(entry, Answer(error=error, panic=True), 0)
     assert bench.counts() == {"error": 1, "panics": 1}
     assert bench.lines.entries[0]["exc_info"] is error
     assert bench.queue.next() == 0.005
@@ -120,8 +120,8 @@ def test_a_raised_exception_is_an_error_with_its_stack_and_a_panic() -> None:
 def test_a_key_that_waits_for_a_source_is_remembered_until_somebody_wakes_it() -> None:
     bench = Bench()
     bench.answer(Answer(error=SourceUnavailable(POD, "forbidden")))
-    assert bench.settler.unpark() == {KEY}
-    assert bench.settler.unpark() == set()
+    assert bench.settler.unpark() == {KEY: 0}
+    assert bench.settler.unpark() == {}
 
 
 def test_progress_without_end_backs_off_and_is_told() -> None:

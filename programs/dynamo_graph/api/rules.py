@@ -1,7 +1,7 @@
 """Rules of the API that hold between fields (G 1.2-1.4, 1.11).
 
 A server that evaluates the CRD's CEL refuses most of these before they are stored; here they hold on every engine, for
-objects from before a rule, and for what CEL cannot reach (pod templates).
+objects from before a rule, and for what CEL cannot reach (pod templates; `pod_template` reads those).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dynamo_graph.api.component import Component
 from dynamo_graph.api.component_deployment import ComponentDeploymentSpec
 from dynamo_graph.api.graph import GraphSpec, Restart
 from dynamo_graph.api.names import MAIN, Annotation
+from dynamo_graph.api.pod_template import template_problems
 
 
 def graph_problems(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> Iterator[InvalidObject]:
@@ -74,15 +75,19 @@ def _experimental(component: Component, what: str, path: str) -> Iterator[Invali
 
 def _pod_template(component: Component, what: str, path: str) -> Iterator[InvalidObject]:
     template: Any = component.pod_template or {}
-    containers = (template.get("spec") or {}).get("containers") or ()
     at = f"{path}.podTemplate"
-    main = next((container for container in containers if container.get("name") == MAIN), None)
+    unreadable = list(template_problems(template, what, at))
+    if unreadable:
+        yield from unreadable
+        return
+    containers = (template.get("spec") or {}).get("containers") or ()
+    main = next((container for container in containers if container["name"] == MAIN), None)
     if main is None:
         yield InvalidObject(what, f"{at}.spec.containers", "must hold a container named main")
     elif not main.get("image"):
         yield InvalidObject(what, f"{at}.spec.containers[{containers.index(main)}].image", "must be set")
     sidecar = component.frontend_sidecar
-    if sidecar is not None and all(container.get("name") != sidecar for container in containers):
+    if sidecar is not None and all(container["name"] != sidecar for container in containers):
         rule = f'frontendSidecar "{sidecar}" does not match any podTemplate container'
         yield InvalidObject(what, f"{path}.frontendSidecar", rule)
     annotations = (template.get("metadata") or {}).get("annotations") or {}

@@ -19,6 +19,9 @@ from dynamo_manager.errors import UsageError
 TIMEOUT: Final = 10.0
 """Seconds for the manager's answer."""
 
+PATHS: Final = 4
+"""How many of the paths that changed are named; `--output json` has all."""
+
 Document = Mapping[str, Any]
 
 _TONES: Final = {
@@ -90,9 +93,12 @@ def _controller(controller: Document) -> Iterator[Line]:
     yield Line(Tone.HEADING, f"Controller {controller['name']}")
     for kind, reason in controller["not_ready"].items():
         yield Line(Tone.WRONG, f"  does not work: {kind}: {reason}")
-    for kind, source in controller["sources"].items():
-        if source["state"] != "live" and kind not in controller["not_ready"]:
-            yield Line(Tone.PLAIN, f"  source {kind} is {source['state']}: {source['reason']}")
+    others = {kind: source for kind, source in controller["sources"].items() if kind not in controller["not_ready"]}
+    for kind, source in others.items():
+        if source["state"] not in ("live", "absent"):
+            yield Line(Tone.CHANGED, f"  source {kind} is {source['state']}: {source['reason']}")
+    if absent := [kind for kind, source in others.items() if source["state"] == "absent"]:
+        yield Line(Tone.PLAIN, f"  works without what the cluster does not serve: {', '.join(absent)}")
     yield from _last_run(controller["last_run"])
     attempt = controller["last_attempt"]
     if attempt is not None:
@@ -114,7 +120,7 @@ def _last_run(run: Document | None) -> Iterator[Line]:
     yield Line(tone, f"  last run {run['id']}, {_ago(run['ago'])}, took {took}: {run['outcome']}{error}")
     for cause in run["causes"]:
         paths = cause["paths"]
-        changed = f": {', '.join(paths) or 'nothing but the version'}" if paths is not None else ""
+        changed = f": {_shortened(paths)}" if paths is not None else ""
         yield Line(Tone.PLAIN, f"    because of {cause['text']}{changed}")
 
 
@@ -176,6 +182,11 @@ def _tone(obj: Document) -> Tone:
 def _readiness(obj: Document) -> str:
     word = {True: "ready", False: "not ready", None: "not known"}[obj["ready"]]
     return f"{word}: {obj['text']}" if obj["text"] else word
+
+
+def _shortened(paths: Sequence[str]) -> str:
+    more = f" and {len(paths) - PATHS} more" if len(paths) > PATHS else ""
+    return f"{', '.join(paths[:PATHS])}{more}" if paths else "nothing but the version"
 
 
 def _difference(told: Document) -> str:

@@ -10,7 +10,7 @@ from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.engine.registry import EngineConfig, open_engine
 from dynamo_ctrl.manager.groups import Order
 from dynamo_ctrl.manager.manager import Manager
-from dynamo_ctrl.manager.metrics import RequestNumbers
+from dynamo_ctrl.manager.request_numbers import RequestNumbers
 from dynamo_ctrl.manager.signals import install_signals
 from dynamo_ctrl.program.registry import Loaded
 from dynamo_manager import install, observer

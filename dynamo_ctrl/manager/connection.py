@@ -10,8 +10,9 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 
 from dynamo_ctrl.engine.port import Engine
-from dynamo_ctrl.engine.registry import EngineConfig, OnRequest, open_engine
+from dynamo_ctrl.engine.registry import EngineConfig, open_engine
 from dynamo_ctrl.manager.elector import OpenEngine
+from dynamo_ctrl.manager.request_numbers import RequestNumbers
 
 IN_PROCESS = "memory"
 """The engine that lives in this process: opened twice, it is two worlds."""
@@ -26,16 +27,16 @@ class Connection:
     Args:
         asked: the name of an engine, or an engine.
         config: for a named one.
-        count: told of each request of a named engine, on the loop that opened it.
+        requests: counts the requests of a named engine, on the loop that opened it.
         lease_engine: opens an engine for the leader election; needed where one was given and a thread is wanted.
     """
 
     def __init__(
-        self, asked: str | Engine, config: EngineConfig, count: OnRequest, lease_engine: OpenEngine | None
+        self, asked: str | Engine, config: EngineConfig, requests: RequestNumbers, lease_engine: OpenEngine | None
     ) -> None:
         self._asked = asked
         self._config = config
-        self._count = count
+        self._requests = requests
         self._lease_engine = lease_engine
         self._home: asyncio.AbstractEventLoop | None = None
 
@@ -44,7 +45,8 @@ class Connection:
         self._home = asyncio.get_running_loop()
         if not isinstance(self._asked, str):
             return nullcontext(self._asked)
-        return open_engine(self._asked, replace(self._config, on_request=self._told))
+        observer = self._config.observer or self._requests.histograms
+        return open_engine(self._asked, replace(self._config, on_request=self._told, observer=observer))
 
     @property
     def for_leases(self) -> OpenEngine | None:
@@ -58,10 +60,12 @@ class Connection:
     def _opened_for_leases(self) -> AbstractAsyncContextManager[Engine]:
         assert isinstance(self._asked, str), "a given engine cannot be opened again"  # noqa: S101
         agent = f"{self._config.user_agent}/{USER_AGENT}"
-        return open_engine(self._asked, replace(self._config, user_agent=agent, on_request=self._told_abroad))
+        return open_engine(
+            self._asked, replace(self._config, user_agent=agent, on_request=self._told_abroad, observer=None)
+        )
 
     def _told(self, method: str, host: str, code: int, seconds: float) -> None:
-        self._count(method, host, code, seconds)
+        self._requests.count(method, host, code, seconds)
         if self._config.on_request is not None:
             self._config.on_request(method, host, code, seconds)
 

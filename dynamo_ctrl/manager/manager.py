@@ -50,9 +50,11 @@ from dynamo_ctrl.manager.health import Checks
 from dynamo_ctrl.manager.http import Handler, parse_address, servers
 from dynamo_ctrl.manager.life import Life, Phase
 from dynamo_ctrl.manager.options import ManagerOptions
+from dynamo_ctrl.manager.request_numbers import RequestNumbers
 from dynamo_ctrl.manager.roster import Roster
 from dynamo_ctrl.manager.stages import GRACE, Stages
 from dynamo_ctrl.manager.sync import caches_known
+from dynamo_ctrl.manager.watchdog import Watchdog
 from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.outer import Outer
 
@@ -91,7 +93,7 @@ class Manager:
         clock: Clock | None = None,
         random: Random | None = None,
         log: FilteringBoundLogger | None = None,
-        requests: metrics.RequestNumbers | None = None,
+        requests: RequestNumbers | None = None,
         lease_engine: OpenEngine | None = None,
     ) -> None:
         self.options = options if options is not None else ManagerOptions()
@@ -100,12 +102,16 @@ class Manager:
         self._clock: Clock = clock if clock is not None else config.clock if config is not None else SystemClock()
         self._log: FilteringBoundLogger = log if log is not None else structlog.get_logger()
         self._random = random
-        self.requests = requests if requests is not None else metrics.RequestNumbers()
+        if requests is None:
+            requests = RequestNumbers(histograms=self.options.request_histograms)
+        self.requests = requests
+        threshold = self.options.stall_threshold if isinstance(self._clock, SystemClock) else 0.0
+        self._watchdog = Watchdog(threshold, self._log) if threshold else None
         self._life = Life(self._log)
         self._connection = Connection(
             engine,
             config if config is not None else EngineConfig(clock=self._clock),
-            self.requests.count,
+            self.requests,
             lease_engine,
         )
         self._electorate = Electorate(
@@ -140,6 +146,8 @@ class Manager:
                 requests=self.requests,
                 recorder=lambda: self._recorder,
                 clock=self._clock,
+                standings=self._electorate.standings,
+                watchdog=self._watchdog,
             )
         )
         for program in programs:
@@ -319,6 +327,8 @@ class Manager:
                 ("metrics_address", self.options.metrics_address, self._metrics_routes()),
             ):
                 self.add_runnable(f"http {server.address}", server.run, group=Order.HTTP, ready=server.ready)
+            if self._watchdog is not None:
+                self.add_runnable("loop watchdog", self._watchdog.run, group=Order.HTTP)
             self.add_runnable("cache", self.cache.run, group=Order.CACHES, ready=self._caches_known)
             if self.options.garbage:
                 self.add_runnable("garbage collector", self._freeze, group=Order.OTHERS)

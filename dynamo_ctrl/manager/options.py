@@ -104,8 +104,10 @@ class ManagerOptions:
         stop_budget: how long everything together may take to stop; 0 cancels without waiting, infinity waits for ever.
         event_capacity: events that may wait to be sent; more are dropped.
         event_flush: how long the last events may take when everything else has stopped.
-        stall_threshold: the loop is reported when it stands still for longer (R 4, 14); 0 for never.
-        request_histograms: whether the rest client's histograms are kept; they cost a little on each request.
+        stall_threshold: the loop is reported when it stands still for longer (R 4, 14); 0 for never. Only where the manager's
+            clock is the system's.
+        request_histograms: whether the rest client's histograms are kept; they cost a little on each request. For an engine that
+            is given they are its opener's to keep (`RequestNumbers`).
         garbage: whether the process's garbage collector is set up for many long-lived objects while the manager runs.
     """
 

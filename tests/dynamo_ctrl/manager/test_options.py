@@ -29,6 +29,7 @@ GIVEN: Mapping[str, Any] = {
     "stall_threshold": 1,
     "request_histograms": True,
     "garbage": False,
+    "debug": True,
 }
 
 

@@ -87,7 +87,7 @@ async def test_lines_are_bounded_and_everything_is_counted() -> None:
 
 async def test_what_holds_the_interpreter_itself_is_counted_too() -> None:
     bench = Bench(threshold=0.01)
-    ballast = [[[] for _ in range(20)] for _ in range(200_000 // 4)]
+    ballast: list[list[list[object]]] = [[[] for _ in range(20)] for _ in range(200_000 // 4)]
     async with bench.watching():
         gc.collect()
     assert ballast

@@ -61,6 +61,11 @@ class ManagerProcess:
         self._process = Process("dynamo-manager", command, self.log, environment=environment)
 
     @property
+    def address(self) -> str:
+        """Where its health and metrics server answers."""
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
     def alive(self) -> bool:
         """Whether it runs."""
         return self._process.alive

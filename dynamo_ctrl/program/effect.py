@@ -92,11 +92,13 @@ class Create:
 class CreateOnce:
     """A generated secret exists. `fill` makes its data only when it is missing.
 
+    A key for `fill` copies data and type of the object of the same kind that has that key, which must be there.
+
     The filled object is never compared, cached, planned, explained or logged.
     """
 
     object: AnyObject
-    fill: Callable[[], Awaitable[Mapping[str, bytes]]]
+    fill: Callable[[], Awaitable[Mapping[str, bytes]]] | Key
     owned: bool = True
     event: Event | None = None
 

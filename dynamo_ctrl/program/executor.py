@@ -28,7 +28,7 @@ from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, EngineError, NotFound
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.errors import InvalidObject
-from dynamo_ctrl.objects.key import Ref
+from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, RemoveFinalizer, Retry, subject
 from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
@@ -119,7 +119,7 @@ class _Run:
         body = decided.body
         if isinstance(effect, CreateOnce):
             try:
-                body = _filled(body, await self._ports.fill(effect))
+                body = await self._filled(effect, body)
             except Exception as error:  # noqa: BLE001  (a port of the program's author: whatever it raises is its failure)
                 self._failed(effect, error)
                 return True
@@ -132,6 +132,15 @@ class _Run:
             return False
         self._wrote(effect, Did.CREATED, answer)
         return True
+
+    async def _filled(self, effect: CreateOnce, body: AnyObject) -> AnyObject:
+        """`body` with its data: made by a port, or copied."""
+        if not isinstance(effect.fill, Key):
+            return _with_data(body, await self._ports.fill(effect))
+        source = body.kind.decode(await self._engine.get(body.kind, effect.fill)).content()
+        copied = {name: source[name] for name in ("type", "data") if name in source}
+        filled: AnyObject = body.kind.object({**body.content(), **copied})
+        return filled
 
     async def _update(self, effect: Effect, decided: Update) -> None:
         live = decided.live
@@ -253,7 +262,7 @@ def _tree(obj: AnyObject, section: str) -> Any:
     return msgspec.json.decode(obj.section(section) or b"null")
 
 
-def _filled(body: AnyObject, data: Mapping[str, bytes]) -> AnyObject:
+def _with_data(body: AnyObject, data: Mapping[str, bytes]) -> AnyObject:
     encoded = {name: base64.b64encode(value).decode() for name, value in data.items()}
     filled: AnyObject = body.kind.object({**body.content(), "data": encoded})
     return filled

@@ -16,7 +16,7 @@ class Ports(Protocol):
     """What the executor asks for the effects of a program."""
 
     async def fill(self, effect: CreateOnce) -> Mapping[str, bytes]:
-        """The data of a generated secret. What it raises is the effect's failure."""
+        """The data of a generated secret; never asked for one that is copied. What it raises is the effect's failure."""
 
 
 class OwnPorts:
@@ -24,6 +24,7 @@ class OwnPorts:
 
     async def fill(self, effect: CreateOnce) -> Mapping[str, bytes]:
         """What the effect's own `fill` makes."""
+        assert callable(effect.fill), "a copy is no port's business"  # noqa: S101
         return await effect.fill()
 
 

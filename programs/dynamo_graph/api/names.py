@@ -103,3 +103,15 @@ class Account:
 def discovery_account(graph: str) -> str:
     """The account that a graph's Pods use for discovery (P 6.1)."""
     return f"{graph}-k8s-service-discovery"
+
+
+def wait_leader_script(graph: str) -> str:
+    """The ConfigMap with the scripts by which a graph's Pods wait for their leaders (P 6.1)."""
+    return f"{graph}-wait-leader-script"
+
+
+class WaitScript:
+    """Keys of that ConfigMap."""
+
+    MP: Final = "wait-for-leader.py"
+    RAY: Final = "wait-for-ray-leader.sh"

@@ -55,3 +55,8 @@ def deployment_name(component: Component, *, graph: str, suffix: str) -> str:
 def service_name(deployment: str) -> str:
     """The name of the Service of a component deployment: lower case, dots as dashes."""
     return deployment.lower().replace(".", "-")
+
+
+def leader_worker_set_name(deployment: str) -> str:
+    """The name of the LeaderWorkerSet of a component deployment; it must not be that of the component's Service."""
+    return f"{deployment}-0"

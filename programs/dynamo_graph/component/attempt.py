@@ -29,9 +29,15 @@ from dynamo_graph.component.generations import Generation, StoredHashes, serving
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.orphans import orphans
 from dynamo_graph.component.readiness import observe
+from dynamo_graph.component.ssh_keys import MakeKeys, needs_ssh_keys, ssh_key_steps
+from dynamo_graph.component.wait_for_leader import FAILED as SCRIPTS_FAILED
+from dynamo_graph.component.wait_for_leader import wait_leader_config_map
 from dynamo_graph.component.worker_hash import worker_hash
 from dynamo_graph.graph.status import Reason, failed_attempt, succeeded
+from dynamo_graph.orchestrators import spans_nodes
 from dynamo_graph.render.component_deployment import render_component_deployments
+from dynamo_graph.render.errors import rendering
+from dynamo_graph.render.framework import graph_framework
 from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
 from dynamo_graph.render.template import main_container
 from dynamo_graph.render.warnings import render_warnings
@@ -50,7 +56,7 @@ class Attempt:
         steps: what is to be done.
     """
 
-    def __init__(self, request: Request[DynamoGraphDeployment], config: OperatorConfig) -> None:
+    def __init__(self, request: Request[DynamoGraphDeployment], config: OperatorConfig, make_keys: MakeKeys) -> None:
         self._request = request
         self._graph = request.object
         self._owned = request.view.owned(DYNAMO_COMPONENT_DEPLOYMENT, self._graph)
@@ -65,7 +71,8 @@ class Attempt:
             self.steps = (
                 *self._hash_steps(generation),
                 self._discovery_step(config),
-                *self._workload_steps(generation),
+                *self._multinode_steps(config, make_keys),
+                *self._workload_steps(generation, config),
             )
 
     def status(self, report: Report) -> GraphStatus | None:
@@ -95,7 +102,7 @@ class Attempt:
         )
 
     def _hash_steps(self, generation: Generation) -> tuple[Step, ...]:
-        """A graph that spans nodes records its generation only once its workloads carry it, which nobody makes yet."""
+        """A graph that spans nodes records its generation only once its workloads carry it."""
         store = generation.store
         if store is None or (not generation.migration and has_any_multinode(self._graph.spec.components)):
             return ()
@@ -115,9 +122,26 @@ class Attempt:
         effects = tuple(Sync(child=child, policy=POLICY) for child in wanted)
         return Step(name="discovery", effects=effects, prefix=DISCOVERY_FAILED)
 
-    def _workload_steps(self, generation: Generation) -> tuple[Step, ...]:
+    def _multinode_steps(self, config: OperatorConfig, make_keys: MakeKeys) -> tuple[Step, ...]:
+        """What engines that span nodes share: the scripts by which they wait, and the keys by which they reach each other."""
+        scripts = wait_leader_config_map(self._graph)
+        if scripts is None:
+            return ()
+        sync = Sync(child=scripts, policy=POLICY)
+        steps = (Step(name="wait-for-leader", effects=(sync,), prefix=SCRIPTS_FAILED),)
+        spec = self._graph.spec
+        try:
+            with rendering(f"{self._graph.kind.kind} {self._graph.key}", "spec"):
+                framework = graph_framework(spec.backend_framework, spec.components)
+        except InvalidObject as error:
+            return (*steps, self._refused("components", error, COMPONENTS_FAILED))
+        if not needs_ssh_keys(self._graph, framework):
+            return steps
+        return (*steps, *ssh_key_steps(self._graph, config.mpi, make_keys))
+
+    def _workload_steps(self, generation: Generation, config: OperatorConfig) -> tuple[Step, ...]:
         components = self._graph.spec.components
-        if has_any_multinode(components):
+        if has_any_multinode(components) and not spans_nodes(self._request.view, config):
             refuse = Refuse(message=NO_ORCHESTRATOR)
             return (Step(name="orchestrator", effects=(refuse,), reason=Reason.NO_ORCHESTRATOR),)
         suffix = generation.suffix

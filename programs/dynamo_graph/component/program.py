@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.predicate import any_of, deleted, spec_or_deletion_changed, updated
-from dynamo_ctrl.objects.builtin.core import SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.program.request import Request
@@ -14,9 +14,14 @@ from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus
+from dynamo_graph.api.names import Label
 from dynamo_graph.component.attempt import Attempt
 from dynamo_graph.component.discovery import MANAGED_BY_OPERATOR
+from dynamo_graph.component.rsa_keys import RsaKeys
+from dynamo_graph.component.ssh_keys import MakeKeys
+from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.graph.selection import COMPONENT
+from dynamo_graph.orchestrators import LEADER_WORKER_SET, identity_only
 
 _lost = any_of(updated, deleted)
 
@@ -32,14 +37,18 @@ class ComponentProgram:
         .owning(SERVICE_ACCOUNT, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(ROLE, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED_BY_OPERATOR)
+        .owning(CONFIG_MAP, when=_lost, label_selector=Label.GRAPH)
+        .reading(SECRET, project=registries_only)
+        .reading(LEADER_WORKER_SET, project=identity_only, optional=True)
     )
 
-    def __init__(self, config: OperatorConfig | None = None) -> None:
+    def __init__(self, config: OperatorConfig | None = None, *, make_keys: MakeKeys | None = None) -> None:
         self._config = config or OperatorConfig()
+        self._make_keys = make_keys or RsaKeys()
 
     def configured(self, document: JsonMap) -> ComponentProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""
-        return ComponentProgram(config_file.of(document))
+        return ComponentProgram(config_file.of(document), make_keys=self._make_keys)
 
     def definitions(self) -> tuple[JsonMap, ...]:
         """The CRDs of `nvidia.com`."""
@@ -47,5 +56,5 @@ class ComponentProgram:
 
     def reconcile(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
         """One attempt."""
-        attempt = Attempt(request, self._config)
+        attempt = Attempt(request, self._config, self._make_keys)
         return Result(steps=attempt.steps, status=attempt.status)

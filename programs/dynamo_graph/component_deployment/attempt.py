@@ -7,7 +7,7 @@ from dynamo_ctrl.objects.builtin.core import SERVICE
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.owners import is_controlled_by
-from dynamo_ctrl.program.effect import Delete, Effect, Refuse, Retry, Sync, SyncPolicy
+from dynamo_ctrl.program.effect import Delete, Effect, Event, Refuse, Retry, Sync, SyncPolicy
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Step
@@ -16,13 +16,16 @@ from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.names import BOOKKEEPING_PREFIX
 from dynamo_graph.api.predicates import service_name
 from dynamo_graph.api.rules import validate_component_deployment
-from dynamo_graph.component_deployment.devices import CachedDevices
-from dynamo_graph.component_deployment.status import StatusAt, replica_status, runtime_namespace
+from dynamo_graph.component_deployment.status import StatusAt, runtime_namespace
+from dynamo_graph.component_deployment.superseded import superseded_steps
 from dynamo_graph.component_deployment.surroundings import surroundings
+from dynamo_graph.component_deployment.workload import observe
+from dynamo_graph.orchestrators import LeaderWorkerSet, spans_nodes
 from dynamo_graph.render.context import Surroundings
 from dynamo_graph.render.deployment import render_deployment
 from dynamo_graph.render.errors import rendering
 from dynamo_graph.render.gpu_shape import GpuShape, gpu_shape
+from dynamo_graph.render.leader_worker_set import leader_worker_set_warning, render_leader_worker_set
 from dynamo_graph.render.service import render_service, service_wanted
 from dynamo_graph.render.template import main_container, pod_spec
 
@@ -48,7 +51,7 @@ class Attempt:
         try:
             validate_component_deployment(self._primary.spec, self._what)
             around = surroundings(self._primary.metadata.namespace, request.view, config)
-            self.steps = (self._workload_step(around), *self._service_steps(around), *self._shape_steps())
+            self.steps = (*self._workload_steps(around), *self._service_steps(around), *self._shape_steps(around))
         except InvalidObject as error:
             self._refuse(error)
 
@@ -57,14 +60,22 @@ class Attempt:
         if self._broken_checkpoint is not None:
             return self._status.invalid_checkpoint(str(self._broken_checkpoint))
         workload = report.live(self._workload) if self._workload is not None else None
-        if report.failure is not None or not isinstance(workload, Deployment):
+        if report.failure is not None or not isinstance(workload, Deployment | LeaderWorkerSet):
             return self._status.failed(report)
-        component = replica_status(workload, runtime_namespace(self._primary), self._shape)
-        return self._status.observed(workload, component)
+        return self._status.observed(observe(workload, runtime_namespace(self._primary), self._shape))
 
-    def _workload_step(self, around: Surroundings) -> Step:
-        self._workload = Sync(child=render_deployment(self._primary, around), policy=POLICY)
-        return Step(name="workload", effects=(self._workload,))
+    def _workload_steps(self, around: Surroundings) -> tuple[Step, ...]:
+        if self._primary.spec.is_multinode and spans_nodes(self._view, around.config):
+            self._workload = self._leader_worker_set(around)
+        else:
+            self._workload = Sync(child=render_deployment(self._primary, around), policy=POLICY)
+        superseded = superseded_steps(self._primary, self._workload.child, self._view)
+        return (Step(name="workload", effects=(self._workload,)), *superseded)
+
+    def _leader_worker_set(self, around: Surroundings) -> Sync:
+        warning = leader_worker_set_warning(self._primary, around)
+        event = Event(type="Warning", reason=warning.reason, note=warning.message) if warning else None
+        return Sync(child=render_leader_worker_set(self._primary, around), policy=POLICY, event=event)
 
     def _service_steps(self, around: Surroundings) -> tuple[Step, ...]:
         effect: Effect
@@ -78,25 +89,30 @@ class Attempt:
             effect = Delete(target=live)
         return (Step(name="service", effects=(effect,)),)
 
-    def _shape_steps(self) -> tuple[Step, ...]:
+    def _shape_steps(self, around: Surroundings) -> tuple[Step, ...]:
         """Counts the GPUs. Those that cannot be counted fail the attempt after the workload was written."""
         component = self._primary.spec
         pod = pod_spec(component.pod_template)
         main = main_container(component.pod_template)
-        devices = CachedDevices(self._view, self._primary.metadata.namespace)
+        pods = [(pod, component.nodes)]
         try:
             with rendering(self._what, "spec"):
-                self._shape = gpu_shape(main, [(pod, component.nodes)], nodes=component.nodes, devices=devices)
+                self._shape = gpu_shape(main, pods, nodes=component.nodes, devices=around.devices)
         except InvalidObject as error:
-            retry = Retry.BACKOFF if pod.get("resourceClaims") else Retry.NEVER
-            refuse = Refuse(message=f"failed to resolve container GPUs: {error}", error=error, retry=retry)
+            message = f"failed to resolve container GPUs: {error}"
+            refuse = Refuse(message=message, error=error, retry=self._retry)
             return (Step(name="count-gpus", effects=(refuse,)),)
         return ()
 
+    @property
+    def _retry(self) -> Retry:
+        """Only an edit mends the own spec; but claims that it names may come by themselves, and wake nobody."""
+        return Retry.BACKOFF if pod_spec(self._primary.spec.pod_template).get("resourceClaims") else Retry.NEVER
+
     def _refuse(self, error: InvalidObject) -> None:
-        """The own spec cannot be reconciled: nothing is written, and only an edit brings another attempt."""
+        """The own spec cannot be reconciled: nothing is written."""
         if error.path.startswith("spec.experimental.checkpoint"):
             self._broken_checkpoint = error
             return
-        refuse = Refuse(message=str(error), error=error, retry=Retry.NEVER)
+        refuse = Refuse(message=str(error), error=error, retry=self._retry)
         self.steps = (Step(name="render", effects=(refuse,)),)

@@ -1,4 +1,4 @@
-"""The controller of component deployments: a Deployment, a Service, and a status (G 3.9)."""
+"""The controller of component deployments: a Deployment or a LeaderWorkerSet, a Service, and a status (G 3.9)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,19 @@ from dynamo_graph.component_deployment.attempt import Attempt
 from dynamo_graph.component_deployment.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
 from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
 from dynamo_graph.component_deployment.surroundings import registries_only
+from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_GROUP
 
 
 class ComponentDeploymentProgram:
-    """Turns every component deployment into a Deployment and, where it is wanted, a Service."""
+    """Turns every component deployment into a Deployment or a LeaderWorkerSet and, where it is wanted, a Service."""
 
     name = "dynamo-component-deployment"
     finalizer = FINALIZER
     watches: Watches[DynamoComponentDeployment] = (
         watching(DYNAMO_COMPONENT_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DEPLOYMENT)
+        .owning(LEADER_WORKER_SET, optional=True)
+        .owning(POD_GROUP, label_selector=Label.LEGACY_INSTANCE, optional=True)
         .owning(SERVICE)
         .reading(SERVICE_ACCOUNT, label_selector=f"{Label.COMPONENT_POD}=true")
         .reading(SECRET, project=registries_only)
@@ -58,7 +61,7 @@ class ComponentDeploymentProgram:
         return Result(steps=attempt.steps, status=attempt.status)
 
     def finalize(self, request: Request[DynamoComponentDeployment]) -> Result[ComponentDeploymentStatus]:
-        """Nothing has to be done first: Deployment and Service go with their owner references."""
+        """Nothing has to be done first: workload and Service go with their owner references."""
         del request
         return Result()
 

@@ -1,8 +1,9 @@
-"""Whether a Deployment serves what its component deployment asks for (G 3.9.2). Pure."""
+"""Whether a workload serves what its component deployment asks for (G 3.9.2, 3.9.3). Pure."""
 
 from __future__ import annotations
 
 from dynamo_ctrl.objects.builtin.apps import Deployment
+from dynamo_graph.orchestrators import LeaderWorkerSet
 
 
 def deployment_ready(deployment: Deployment) -> bool:
@@ -25,3 +26,18 @@ def deployment_ready(deployment: Deployment) -> bool:
         and available is not None
         and available.status == "True"
     )
+
+
+def leader_worker_set_ready(workload: LeaderWorkerSet) -> bool:
+    """Whether as many groups are ready as there shall be; one that asks for none is.
+
+    What it says about an older generation does not count, wherever it names the generation.
+    """
+    desired = 1 if workload.spec.replicas is None else workload.spec.replicas
+    if desired == 0:
+        return True
+    status, available = workload.status, workload.status.condition("Available")
+    if available is None or available.status != "True" or status.ready_replicas < desired:
+        return False
+    observed = status.observed_generation or available.observed_generation
+    return not observed or observed >= workload.metadata.generation

@@ -9,15 +9,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from dynamo_ctrl.objects.builtin.apps import Deployment
 from dynamo_ctrl.objects.conditions import Condition, ConditionStatus, find, is_true, with_condition
 from dynamo_ctrl.program.errors import OwnershipConflict
 from dynamo_ctrl.program.report import Report
 from dynamo_graph.api.component_deployment import ComponentDeploymentStatus, DynamoComponentDeployment
-from dynamo_graph.api.graph_status import ComponentReplicaStatus
 from dynamo_graph.api.names import Label
-from dynamo_graph.component_deployment.readiness import deployment_ready
-from dynamo_graph.render.gpu_shape import GpuShape
+from dynamo_graph.component_deployment.workload import Observation
 
 AVAILABLE: Final = "Available"
 COMPONENT_READY: Final = "DynamoComponentReady"
@@ -35,17 +32,17 @@ class StatusAt:
         self._generation = generation
         self._now = now
 
-    def observed(self, deployment: Deployment, component: ComponentReplicaStatus) -> ComponentDeploymentStatus:
+    def observed(self, workload: Observation) -> ComponentDeploymentStatus:
         """After an attempt of which every step succeeded."""
-        ready = deployment_ready(deployment)
+        ready, kind = workload.ready, workload.kind
         truth: ConditionStatus = "True" if ready else "False"
         status = self._with(
             self._last,
             self._condition(
                 AVAILABLE,
                 truth,
-                "DeploymentReady" if ready else "DeploymentNotReady",
-                "Deployment is ready" if ready else "Deployment is not ready",
+                f"{kind}Ready" if ready else f"{kind}NotReady",
+                f"{kind} is ready" if ready else f"{kind} is not ready",
             ),
             self._condition(
                 COMPONENT_READY,
@@ -57,12 +54,12 @@ class StatusAt:
         if is_true(status.conditions, OWNERSHIP_CONFLICT):
             over = "No resource ownership conflicts observed."
             status = self._with(status, self._condition(OWNERSHIP_CONFLICT, "False", "OwnershipConflictResolved", over))
-        return status.model_copy(update={"component": component, "observed_generation": self._generation})
+        return status.model_copy(update={"component": workload.component, "observed_generation": self._generation})
 
     def failed(self, report: Report) -> ComponentDeploymentStatus:
         """After an attempt that failed."""
         failure = report.failure
-        message = failure.message if failure is not None else "the Deployment was not reached"
+        message = failure.message if failure is not None else "the workload was not reached"
         if failure is not None and isinstance(failure.error, OwnershipConflict):
             condition = self._condition(OWNERSHIP_CONFLICT, "True", OWNERSHIP_CONFLICT, message)
             return self._with(self._unavailable(OWNERSHIP_CONFLICT, message), condition)
@@ -99,19 +96,3 @@ def runtime_namespace(deployment: DynamoComponentDeployment) -> str:
     base = labels.get(Label.NAMESPACE, "")
     suffix = labels.get(Label.WORKER_HASH, "") if deployment.spec.is_worker else ""
     return f"{base}-{suffix}" if base and suffix else base
-
-
-def replica_status(deployment: Deployment, runtime_namespace: str, shape: GpuShape | None) -> ComponentReplicaStatus:
-    """What a Deployment says about its component."""
-    status = deployment.status
-    return ComponentReplicaStatus(
-        component_kind="Deployment",
-        component_names=(deployment.metadata.name,),
-        replicas=status.replicas,
-        updated_replicas=status.updated_replicas,
-        ready_replicas=status.ready_replicas,
-        available_replicas=status.available_replicas,
-        runtime_namespace=runtime_namespace,
-        gpus_per_engine=shape.per_engine if shape is not None else None,
-        gpus_per_replica=shape.per_replica if shape is not None else None,
-    )

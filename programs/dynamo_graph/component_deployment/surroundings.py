@@ -12,6 +12,7 @@ from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.builtin.core import SECRET, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_graph.api.config import OperatorConfig
+from dynamo_graph.component_deployment.devices import CachedDevices
 from dynamo_graph.render.context import Surroundings
 from dynamo_graph.render.discovery import fallback_account
 from dynamo_graph.render.pull_secrets import SECRET_TYPE, PullSecrets
@@ -24,11 +25,12 @@ class _Registries(msgspec.Struct, gc=False):
 
 
 def surroundings(namespace: str, view: View, config: OperatorConfig) -> Surroundings:
-    """Pull secrets and accounts of a namespace. Raises `SourceUnavailable`."""
+    """Pull secrets, accounts and devices of a namespace. Raises `SourceUnavailable`."""
     return Surroundings(
         config=config,
         secrets=PullSecrets.of(view.list(SECRET, namespace=namespace), namespace),
         account=fallback_account(view.list(SERVICE_ACCOUNT, namespace=namespace)),
+        devices=CachedDevices(view, namespace),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_graph.api.component_deployment import ComponentDeploymentSpec, DynamoComponentDeployment
@@ -11,7 +11,11 @@ from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.names import Account, Label
 from dynamo_graph.api.predicates import dynamo_namespace
 from dynamo_graph.render import template
+from dynamo_graph.render.deployer import LEADER_WORKER_SET, Deployer, Role
 from dynamo_graph.render.discovery import Discovery, discovery
+from dynamo_graph.render.errors import during
+from dynamo_graph.render.gpu_claims import Devices, NoDevices
+from dynamo_graph.render.gpu_shape import container_gpus
 from dynamo_graph.render.pull_secrets import PullSecrets
 from dynamo_graph.render.runtime_version import RuntimeVersion, resolve
 
@@ -24,11 +28,13 @@ class Surroundings:
         config: the operator's configuration.
         secrets: the pull secrets of its namespace, by registry.
         account: the account of Pods that name none (`discovery.fallback_account`).
+        devices: where claims of dynamic resources are looked up.
     """
 
     config: OperatorConfig = field(default_factory=OperatorConfig)
     secrets: PullSecrets = field(default_factory=PullSecrets)
     account: str = Account.DEFAULT
+    devices: Devices = field(default_factory=NoDevices)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +50,8 @@ class PodContext:
         labels: its own labels.
         annotations: its own annotations.
         around: what it finds around it.
+        role: the Pod's part in its engine.
+        deployer: who deploys the Pods of an engine that spans nodes.
     """
 
     component: ComponentDeploymentSpec
@@ -54,6 +62,8 @@ class PodContext:
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
     around: Surroundings
+    role: Role = "main"
+    deployer: Deployer = LEADER_WORKER_SET
 
     @classmethod
     def of(cls, deployment: DynamoComponentDeployment, around: Surroundings) -> PodContext:
@@ -70,6 +80,10 @@ class PodContext:
             annotations=metadata.annotations,
             around=around,
         )
+
+    def at(self, role: Role) -> PodContext:
+        """The same for a Pod with that part."""
+        return replace(self, role=role)
 
     @property
     def config(self) -> OperatorConfig:
@@ -105,3 +119,25 @@ class PodContext:
     def worker_suffix(self) -> str:
         """The generation that a worker belongs to, from the label of its Pods."""
         return template.labels_of(self.template).get(Label.WORKER_HASH, "") if self.component.is_worker else ""
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs of `main`, that is of one node. Raises `RenderError`."""
+        pod = template.pod_spec(self.template)
+        with during("failed to resolve container GPUs: "):
+            return container_gpus(self.main, pod, self.around.devices, "podTemplate.spec.containers[main]")
+
+    @property
+    def leader_host(self) -> str:
+        """The name of the leader of the Pod's engine."""
+        return self.deployer.leader_host(self.component.name)
+
+    @property
+    def rank(self) -> str:
+        """The Pod's rank in its engine."""
+        return self.deployer.worker_rank if self.role == "worker" else "0"
+
+    @property
+    def rank_needs_shell(self) -> bool:
+        """Whether a shell has to work the rank out."""
+        return self.role == "worker" and self.deployer.rank_needs_shell

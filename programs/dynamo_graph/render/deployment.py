@@ -11,7 +11,7 @@ from dynamo_graph.api.names import Annotation, Label
 from dynamo_graph.render import template
 from dynamo_graph.render.context import PodContext, Surroundings
 from dynamo_graph.render.errors import RenderError, rendering
-from dynamo_graph.render.metadata import pod_annotations, pod_labels, system_labels
+from dynamo_graph.render.metadata import pod_metadata, system_labels
 from dynamo_graph.render.pod import pod_spec
 
 DEFAULT_SHARE: Final = "25%"
@@ -36,13 +36,8 @@ def render_deployment(deployment: DynamoComponentDeployment, around: Surrounding
         spec: dict[str, Any] = {
             "selector": {"matchLabels": {Label.SELECTOR: context.name}},
             "strategy": strategy(template.annotations_of(context.template)),
-            "template": {
-                "metadata": {"labels": pod_labels(context), "annotations": pod_annotations(context)},
-                "spec": pod_spec(context),
-            },
+            "template": {"metadata": pod_metadata(context), "spec": pod_spec(context)},
         }
-        if not spec["template"]["metadata"]["annotations"]:
-            del spec["template"]["metadata"]["annotations"]
         if context.component.replicas is not None:
             spec["replicas"] = context.component.replicas
         metadata = {

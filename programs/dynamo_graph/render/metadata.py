@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from dynamo_graph.api.names import Annotation, Label
 from dynamo_graph.render import template
@@ -23,14 +23,25 @@ def system_labels(context: PodContext) -> dict[str, str]:
 
 
 def pod_labels(context: PodContext) -> dict[str, str]:
-    """All labels of the Pods. Those of the system win."""
+    """All labels of the Pods. Those of the system win.
+
+    Pods of an engine on one node are selected by their deployment's name, those of an engine that spans nodes by their part.
+    """
     own = template.labels_of(context.template)
     labels = {**context.labels, **own, **system_labels(context), **context.discovery.labels}
     if template.annotations_of(context.template).get(Annotation.ENABLE_METRICS) != "false":
         labels[Label.METRICS_ENABLED] = "true"
     if context.component.model_ref is not None:
         labels[Label.BASE_MODEL_HASH] = model_hash(context.component.model_ref.name)
-    return {**labels, Label.SELECTOR: context.name}
+    labels.pop(Label.SELECTOR, None)
+    return labels | ({Label.SELECTOR: context.name} if context.role == "main" else {Label.ROLE: context.role})
+
+
+def pod_metadata(context: PodContext) -> dict[str, Any]:
+    """Labels and annotations of the Pods, as a template has them."""
+    metadata: dict[str, Any] = {"labels": pod_labels(context)}
+    annotations = pod_annotations(context)
+    return metadata | ({"annotations": annotations} if annotations else {})
 
 
 def pod_annotations(context: PodContext) -> dict[str, str]:

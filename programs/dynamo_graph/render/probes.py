@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
+from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_graph.api.names import Port, PortName
 from dynamo_graph.render.runtime_version import HEALTH_CHECK, STRICT_PREFIX, RuntimeVersion, at_least
 
 Probes = dict[str, Any]
 """The three probes of a container, by their field names."""
+
+NAMES: Final = frozenset({"livenessProbe", "readinessProbe", "startupProbe"})
+"""Their field names."""
 
 
 def worker(version: RuntimeVersion | None) -> Probes:
@@ -44,6 +48,11 @@ def endpoint_picker() -> Probes:
         "readinessProbe": _grpc(delay=5, period=10),
         "startupProbe": _grpc(period=10, failures=180),
     }
+
+
+def without_probes(container: JsonMap) -> dict[str, Any]:
+    """A container that nobody asks how it is, the user's own probes included."""
+    return {key: value for key, value in container.items() if key not in NAMES}
 
 
 def _http(path: str, port: str, *, period: int, timeout: int, failures: int, delay: int = 0) -> dict[str, Any]:

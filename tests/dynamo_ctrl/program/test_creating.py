@@ -8,8 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, Forbidden, Unanswered, UnsupportedKind
+from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, Forbidden, NotFound, Unanswered, UnsupportedKind
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET, ConfigMap
+from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.program.effect import (
     Create,
@@ -150,6 +151,36 @@ class TestCreateOnce:
         assert found is not None
         assert found.metadata.uid
         assert b"czNjcmV0" not in found.raw
+
+    def test_a_copy_has_data_and_type_of_its_source_and_is_not_in_the_report(
+        self, cache: FakeCache, apply: Apply, logs: list[Any]
+    ) -> None:
+        data = {"key": "czNjcmV0"}
+        cache.add(SECRET.object({"metadata": {"name": "s", "namespace": "there"}, "type": "x/y", "data": data}))
+        copy = SECRET.object({"metadata": {"name": "s", "namespace": "ns", "labels": {"a": "b"}}})
+        effect = CreateOnce(object=copy, fill=Key("there", "s"), owned=False)
+        report = apply(effect)
+        found = cache.get(SECRET, "ns/s")
+        assert found is not None
+        assert (found.content()["type"], found.data, found.metadata.labels) == ("x/y", {"key": b"s3cret"}, {"a": "b"})
+        assert found.metadata.owner_references == ()
+        assert "czNjcmV0" not in f"{logs}{report.lives}"
+        live = report.live(effect)
+        assert live is not None
+        assert b"czNjcmV0" not in live.raw
+
+    def test_a_copy_that_is_there_is_left_alone_and_its_source_is_not_read(
+        self, cache: FakeCache, apply: Apply
+    ) -> None:
+        cache.add(SECRET.object({"metadata": {"name": "s", "namespace": "ns"}, "data": {"key": "b3duCg=="}}))
+        effect = CreateOnce(object=SECRET.object({"metadata": {"name": "s", "namespace": "ns"}}), fill=Key("x", "s"))
+        assert apply(effect).error(effect) is None
+        assert not cache.writes
+
+    def test_without_its_source_a_copy_is_a_failure(self, cache: FakeCache, apply: Apply) -> None:
+        effect = CreateOnce(object=SECRET.object({"metadata": {"name": "s", "namespace": "ns"}}), fill=Key("x", "s"))
+        assert isinstance(apply(effect).error(effect), NotFound)
+        assert not cache.writes
 
     def test_a_port_that_fails_is_a_failure(self, cache: FakeCache, apply: Apply) -> None:
         async def fill() -> Mapping[str, bytes]:

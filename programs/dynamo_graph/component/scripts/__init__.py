@@ -1,0 +1,1 @@
+"""What runs inside of Pods. Nothing of this project is there: the scripts stand alone."""

@@ -1,0 +1,54 @@
+"""The SSH key pair with which MPI reaches the other nodes of an engine (P 6.6).
+
+It is made once for an installation, and copied to every namespace that needs it. A Secret that is there is never looked into,
+compared or replaced, whoever made it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, TypeAlias
+
+from dynamo_ctrl.objects.builtin.core import SECRET, Secret
+from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.program.effect import CreateOnce, Refuse, Retry
+from dynamo_ctrl.program.result import Step
+from dynamo_graph.api.component import BackendFramework
+from dynamo_graph.api.config import Mpi
+from dynamo_graph.api.graph import DynamoGraphDeployment
+from dynamo_graph.api.predicates import workers
+
+FAILED: Final = "failed to ensure MPI SSH key secret: "
+PRIVATE_KEY: Final = "private.key"
+PUBLIC_KEY: Final = "private.key.pub"
+LABELS: Final = {"app.kubernetes.io/managed-by": "dynamo-operator"}
+
+MakeKeys: TypeAlias = Callable[[], Awaitable[Mapping[str, bytes]]]
+"""Makes a key pair: the data of its Secret, `private.key` and `private.key.pub`."""
+
+
+def needs_ssh_keys(graph: DynamoGraphDeployment, framework: BackendFramework | None) -> bool:
+    """Whether an engine of the graph spans nodes by MPI; `framework` is the graph's engine."""
+    return framework == "trtllm" and any(worker.is_multinode for worker in workers(graph.spec))
+
+
+def ssh_key_steps(graph: DynamoGraphDeployment, mpi: Mpi, make: MakeKeys) -> tuple[Step, ...]:
+    """The key pair exists where the configuration says, and then in the graph's namespace."""
+    if not mpi.ssh_secret_name or not mpi.ssh_secret_namespace:
+        missing = "sshSecretName" if not mpi.ssh_secret_name else "sshSecretNamespace"
+        refuse = Refuse(message=f"mpi.{missing} is not configured", retry=Retry.NEVER)
+        return (Step(name="ssh-keys", effects=(refuse,), prefix=FAILED),)
+    source = Key(mpi.ssh_secret_namespace, mpi.ssh_secret_name)
+    steps = [_step("ssh-keys", CreateOnce(object=_secret(source), fill=make, owned=False))]
+    target = Key(graph.metadata.namespace, mpi.ssh_secret_name)
+    if target != source:
+        steps.append(_step("ssh-keys-copy", CreateOnce(object=_secret(target), fill=source, owned=False)))
+    return tuple(steps)
+
+
+def _step(name: str, effect: CreateOnce) -> Step:
+    return Step(name=name, effects=(effect,), prefix=FAILED)
+
+
+def _secret(key: Key) -> Secret:
+    return SECRET.object({"metadata": {"name": key.name, "namespace": key.namespace, "labels": LABELS}})

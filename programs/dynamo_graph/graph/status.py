@@ -52,21 +52,34 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class NotReady:
-    """One resource that keeps a graph from Ready, and why."""
+    """One resource that keeps a graph from Ready, and why; `failed` if it was tried and could not be done."""
 
     name: str
     why: str
+    failed: bool = False
 
 
 def outcome(waiting: Iterable[NotReady], components: Mapping[str, ComponentReplicaStatus]) -> Outcome:
-    """Successful if nothing is waited for, else pending with every resource and its reason, sorted by name."""
-    parts = [f"{resource.name}: {resource.why}" for resource in sorted(waiting, key=lambda each: each.name)]
-    if not parts:
+    """Successful if nothing is waited for; failed with those that failed, if any did; else pending with all of them.
+
+    They are told with their reasons, sorted by name.
+    """
+    resources = sorted(waiting, key=lambda each: each.name)
+    if not resources:
         return Outcome(
             state="successful", reason=Reason.ALL_READY, message="All resources are ready", components=components
         )
-    message = f"Resources not ready: {'; '.join(parts)}"
+    failures = _told(resource for resource in resources if resource.failed)
+    if failures:
+        return Outcome(
+            state="failed", reason=Reason.FAILED, message=f"Resources failed: {failures}", components=components
+        )
+    message = f"Resources not ready: {_told(resources)}"
     return Outcome(state="pending", reason=Reason.NOT_READY, message=message, components=components)
+
+
+def _told(resources: Iterable[NotReady]) -> str:
+    return "; ".join(f"{resource.name}: {resource.why}" for resource in resources)
 
 
 def succeeded(status: GraphStatus, outcome: Outcome, *, generation: int, now: datetime) -> GraphStatus:

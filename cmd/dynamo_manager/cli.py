@@ -33,6 +33,7 @@ class RunOptions:
         apply: stages of manifest files; a stage is applied when everything of the one before is ready.
         until_ready: end as soon as everything applied is ready.
         timeout: seconds for `until_ready`.
+        debug: whether `/debug/` is shown although other machines reach the health address.
     """
 
     engine: str = "kubernetes"
@@ -46,6 +47,7 @@ class RunOptions:
     timeout: float | None = None
     metrics_bind_address: str | None = None
     health_bind_address: str | None = None
+    debug: bool = False
     config: Path | None = None
     log_format: LogFormat | None = None
     log_level: LogLevel | None = None
@@ -276,8 +278,9 @@ def _process(run: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     group.add_argument(
         "--health-bind-address", action=_Once, type=_address, metavar="ADDR",
-        help="where /healthz and /readyz are served; may be the same address",
+        help="where /healthz and /readyz are served (/debug/ too, on a loopback address); may be the same address",
     )  # fmt: skip
+    group.add_argument("--debug", action="store_true", help="serve /debug/ although other machines reach the address")
     group.add_argument(
         "--config", action=_Once, type=Path, metavar="FILE", help="configuration file; flags win over it"
     )

@@ -63,6 +63,7 @@ def settle(options: RunOptions) -> Settings:
         "name": NAME,
         "health_address": options.health_bind_address,
         "metrics_address": options.metrics_bind_address,
+        "debug": options.debug,
         "controller": {"workers": options.workers},
         "cache": {"namespaces": list(namespaces)},
     }

@@ -51,6 +51,11 @@ def test_the_file_wins_over_the_defaults(settled: Callable[..., Settings]) -> No
     assert found.document["server"]["healthProbe"]["port"] == 9001
 
 
+@pytest.mark.parametrize("debug", [False, True])
+def test_debug_pages_are_asked_for_by_flag(settled: Callable[..., Settings], debug: bool) -> None:
+    assert settled(FILE, debug=debug).manager.debug is debug
+
+
 def test_flags_win_over_the_file(settled: Callable[..., Settings]) -> None:
     found = settled(
         FILE, metrics_bind_address=":1", health_bind_address="0", log_format="json", log_level="error",

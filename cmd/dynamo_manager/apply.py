@@ -89,7 +89,6 @@ class Applier:
     async def _write(self, manifest: Manifest, kind: Kind[Any]) -> bytes:
         key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
         content = thaw(manifest.content)
-        content.pop("status", None)
         if kind.namespaced:
             content["metadata"]["namespace"] = key.namespace
         try:

@@ -72,7 +72,7 @@ class Stages:
 
     def interrupt(self) -> None:
         """The process was asked to stop: remember what was not ready at this moment, and stop the manager."""
-        if self._until_ready and self._code is None and self._interrupted is None:
+        if self._until_ready and self._code is None:
             self._interrupted = NotReadyError("stopped before everything was ready", self._reasons())
         self._manager.stop()
 

@@ -41,7 +41,7 @@ async def runs_until_stopped(names: dict[str, Any]) -> None:
     names["Manager"] = Watched
     running = asyncio.create_task(names["main"]())
     async with asyncio.timeout(20):
-        while not started or not started[0].reasons:
+        while not (started and started[0].controllers and started[0].reasons):
             await asyncio.sleep(0.05)
             assert not running.done(), running
     assert [str(c.watches.primary.kind) for c in started[0].controllers] == ["widgets.example.com"]

@@ -137,8 +137,8 @@ class _Run:
         """`body` with its data: made by a port, or copied."""
         if not isinstance(effect.fill, Key):
             return _with_data(body, await self._ports.fill(effect))
-        source = body.kind.decode(await self._engine.get(body.kind, effect.fill)).content()
-        copied = {name: source[name] for name in ("type", "data") if name in source}
+        source = (await self._ports.source(self._engine, body.kind.ref(effect.fill))).content()
+        copied: dict[str, Any] = {name: source[name] for name in ("type", "data") if name in source}
         filled: AnyObject = body.kind.object({**body.content(), **copied})
         return filled
 

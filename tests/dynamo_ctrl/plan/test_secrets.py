@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from dynamo_ctrl.objects.builtin.core import SECRET, Secret
+from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.plan.plan import Action
 from dynamo_ctrl.plan.planning import plan
@@ -93,6 +94,16 @@ def test_a_generated_secret_is_not_even_made() -> None:
     assert (write.action, str(write.object), write.content) == (Action.CREATE, "Secret ns/s", {})
     assert asked == []
     assert "Secret ns/s will be created with generated content" in told(lines(plan(program, [widget()])))
+
+
+def test_a_copied_secret_is_not_read_and_its_source_is_believed_to_be_there() -> None:
+    """Its source lies in a namespace that a plan need not have looked into."""
+    program = WidgetProgram(lambda request: [CreateOnce(object=child(SECRET, "s"), fill=Key("elsewhere", "s"))])
+    found = plan(program, [widget()])
+    assert [(str(write.object), write.content) for write in found.writes] == [("Secret ns/s", {})]
+    assert found.failures == ()
+    source = SECRET.object({**secret(OLD).content(), "metadata": {"name": "s", "namespace": "elsewhere"}})
+    assert shows(everything(program, source), OLD) == []
 
 
 def test_a_trace_holds_no_secret() -> None:

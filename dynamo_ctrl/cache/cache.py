@@ -8,52 +8,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from random import Random
 from typing import Any, TypeVar
 
-from dynamo_ctrl.cache.informer import Informer, SharedInformer
+from dynamo_ctrl.cache.budget import Budget
+from dynamo_ctrl.cache.diagnosis import Diagnosis
+from dynamo_ctrl.cache.informer import Informer
 from dynamo_ctrl.cache.intake import Intake
-from dynamo_ctrl.cache.pace import Pace
+from dynamo_ctrl.cache.options import CacheOptions as CacheOptions
+from dynamo_ctrl.cache.options import KindOptions as KindOptions
 from dynamo_ctrl.cache.projection import Projection
-from dynamo_ctrl.cache.reflector import Reflector, Remedy
-from dynamo_ctrl.cache.state import install_definition
+from dynamo_ctrl.cache.reflector import Reflector
+from dynamo_ctrl.cache.selection import Selection
+from dynamo_ctrl.cache.shared_informer import SharedInformer
+from dynamo_ctrl.cache.turns import Turns
 from dynamo_ctrl.cache.view import CachedView
-from dynamo_ctrl.cache.watcher import Watcher, WatcherOptions
+from dynamo_ctrl.cache.watcher import Watcher
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.objects.selector import LabelSelector
+from dynamo_ctrl.objects.selector import FieldSelector, LabelSelector
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheOptions:
-    """The bounds of a cache.
-
-    Attributes:
-        namespaces: which namespaces are followed; empty for all. Kinds of cluster scope are always followed whole.
-        lists_at_once: how many lists may be under way at the same time.
-        own_writes: the most own writes of one informer that are kept until the watch has told them.
-        batch: the most changes that a subscriber gets at once.
-        slice_seconds: how long the cache keeps the loop before it gives it back.
-        watcher: what governs listing and watching.
-        remedy: says what to do about a kind that the cluster does not serve, e.g. the command that installs it.
-    """
-
-    namespaces: tuple[str, ...] = ()
-    lists_at_once: int = 8
-    own_writes: int = 10_000
-    batch: int = 256
-    slice_seconds: float = 0.005
-    watcher: WatcherOptions = field(default_factory=WatcherOptions)
-    remedy: Remedy = install_definition
-
-
-_Sharing = tuple[Kind[Any], str, Projection | None]
+_Sharing = tuple[Kind[Any], str, str, Projection | None]
 
 
 class Cache:
@@ -70,6 +51,7 @@ class Cache:
         self._random = random or Random()  # noqa: S311  (spreads reconnects, guards nothing)
         self._options = options or CacheOptions()
         self._lists = asyncio.Semaphore(self._options.lists_at_once)
+        self._turns = Turns(clock, self._options.slice_seconds)
         self._informers: dict[_Sharing, SharedInformer[Any]] = {}
         self._by_kind: dict[Kind[Any], list[SharedInformer[Any]]] = {}
         self._tasks: dict[SharedInformer[Any], list[asyncio.Task[None]]] = {}
@@ -82,20 +64,24 @@ class Cache:
         label_selector: str = "",
         project: Projection | None = None,
         optional: bool = False,
+        *,
+        field_selector: str = "",
     ) -> Informer[O]:
-        """A handle on the informer with that selector and projection; close it when done.
+        """A handle on the informer with those selectors and that projection; close it when done.
+
+        What the options say about the kind comes on top: namespaces, and further selectors.
 
         Raises:
-            InvalidSelector: the selector cannot be read.
+            InvalidSelector: a selector cannot be read.
             RuntimeError: the cache has ended.
         """
         if self._ended:
             raise RuntimeError("the cache has ended; a new one has to be made")
-        selector = LabelSelector.parse(label_selector)
-        sharing = (kind, str(selector), project)
+        selection = self._selection(kind, label_selector, field_selector)
+        sharing = (kind, str(selection.labels), str(selection.fields), project)
         shared = self._informers.get(sharing)
         if shared is None:
-            shared = self._informers[sharing] = self._new(kind, selector, project)
+            shared = self._informers[sharing] = self._new(kind, selection, project)
             self._by_kind.setdefault(kind, []).append(shared)
             if self._group is not None:
                 self._start(self._group, shared)
@@ -103,34 +89,57 @@ class Cache:
         shared.users.add(informer)
         return informer
 
-    def _new(self, kind: Kind[O], selector: LabelSelector, project: Projection | None) -> SharedInformer[O]:
+    def _selection(self, kind: Kind[Any], label_selector: str, field_selector: str) -> Selection:
+        own = self._options.of(kind)
+        labels = (LabelSelector.parse(text).requirements for text in (label_selector, own.label_selector))
+        fields = (FieldSelector.parse(text).terms for text in (field_selector, own.field_selector))
+        return Selection(
+            LabelSelector(tuple(dict.fromkeys(requirement for part in labels for requirement in part))),
+            FieldSelector(tuple(dict.fromkeys(term for part in fields for term in part))),
+            namespaces=own.namespaces or (),
+            excluded=own.except_namespaces or (),
+        )
+
+    def _new(self, kind: Kind[O], selection: Selection, project: Projection | None) -> SharedInformer[O]:
         options = self._options
-        scopes = options.namespaces if kind.namespaced and options.namespaces else ("",)
+        watching = replace(options.watcher, initial=options.of(kind).initial or options.watcher.initial)
         shared = SharedInformer(
             kind,
-            selector,
+            selection,
             Intake(kind, project),
-            scopes=tuple(dict.fromkeys(scopes)),
-            overlay_limit=options.own_writes,
+            chore=self._chore,
+            own_writes=options.own_writes,
             batch=options.batch,
         )
-        for scope in dict.fromkeys(scopes):
-            watcher = Watcher(self._random, options.watcher, namespace=scope, label_selector=str(selector))
-            pace = Pace(self._clock, options.slice_seconds)
-            shared.reflectors.append(
-                Reflector(
-                    scope,
-                    shared,
-                    self._engine,
-                    watcher,
-                    shared.intake,
-                    clock=self._clock,
-                    lists=self._lists,
-                    pace=pace,
-                    remedy=options.remedy,
-                )
+        for scope in selection.scopes:
+            watcher = Watcher(
+                self._random,
+                watching,
+                namespace=scope,
+                label_selector=str(selection.labels),
+                field_selector=selection.field_query,
             )
+            reflector = Reflector(
+                scope,
+                shared,
+                self._engine,
+                watcher,
+                shared.intake,
+                clock=self._clock,
+                lists=self._lists,
+                turns=self._turns,
+                diagnosis=Diagnosis(self._engine, kind, scope, options.remedy),
+            )
+            shared.reflectors.append(reflector)
         return shared
+
+    def _chore(self, steps: Iterator[object]) -> None:
+        """Take the steps of a long work: in the task group while the cache runs, else at once. At the end they do not matter."""
+        if self._group is not None:
+            self._group.create_task(self._turns.work(steps), name="cache: a long work")
+        elif not self._ended:
+            for _ in steps:
+                pass
 
     def _start(self, group: asyncio.TaskGroup, shared: SharedInformer[Any]) -> None:
         self._tasks[shared] = [
@@ -166,9 +175,11 @@ class Cache:
                 self._group = group
                 for shared in self._informers.values():
                     self._start(group, shared)
-                await asyncio.get_running_loop().create_future()  # until cancelled
+                try:
+                    await Budget(self._options.memory_budget).watch(lambda: self.informers)  # until cancelled
+                finally:
+                    self._group, self._ended = None, True  # no further task in a group that ends
         finally:
-            self._group = None
             self._ended = True
             self._tasks.clear()
             for shared in self._informers.values():

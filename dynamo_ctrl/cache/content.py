@@ -1,7 +1,7 @@
 """`Content`: the objects of one scope with everything that finds them: namespaces, owners, labels, declared indexes.
 
 Contract: after each call every index agrees with the objects. Whatever returns several objects returns them in the order of
-their keys.
+their keys, and costs what it returns: a list of everything is a copy, a look-up costs its matches.
 """
 
 from __future__ import annotations
@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from dynamo_ctrl.cache.index import Buckets, Index, IndexTable, Where
-from dynamo_ctrl.cache.labels import LabelIndex
-from dynamo_ctrl.objects.metadata import Metadata
+from dynamo_ctrl.cache.index import STEP, Buckets, Index, IndexTable, Where
+from dynamo_ctrl.cache.room import Room
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
 
@@ -21,21 +20,28 @@ O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 class Content(Generic[O]):
     """Objects and their indexes.
 
+    Args:
+        indexes: those that are kept from the start.
+        namespace: the only namespace that there is; its objects stay in the same dictionary. Empty for any number of them.
+
     Attributes:
         namespaces: the objects, by namespace and name. To be read only.
         count: how many objects there are.
         bytes: the length of their JSON texts together.
     """
 
-    __slots__ = ("_labels", "_owners", "_tables", "bytes", "count", "namespaces")
+    __slots__ = ("_only", "_owners", "_rooms", "_tables", "bytes", "count", "namespaces")
 
-    def __init__(self, indexes: Iterable[Index[O]] = ()) -> None:
+    def __init__(self, indexes: Iterable[Index[O]] = (), *, namespace: str = "") -> None:
         self.namespaces: dict[str, dict[str, O]] = {}
         self.count = 0
         self.bytes = 0
-        self._owners = Buckets()
-        self._labels = LabelIndex()
+        self._rooms: dict[str, Room[O]] = {}
+        self._owners: Buckets[Where] = Buckets()
         self._tables: dict[str, IndexTable[O]] = {index.name: IndexTable(index) for index in indexes}
+        self._only = namespace
+        if namespace:
+            self._enter(namespace)
 
     # --- writing
 
@@ -43,58 +49,80 @@ class Content(Generic[O]):
         """Store `obj`; returns what was there before."""
         metadata = obj.metadata
         namespace, name = at = (metadata.namespace, metadata.name)
-        objects = self.namespaces.get(namespace)
-        if objects is None:
-            objects = self.namespaces[namespace] = {}
-        old = objects.get(name)
-        objects[name] = obj
+        room = self._rooms.get(namespace)
+        if room is None:
+            room = self._enter(namespace)
+        old = room.put(name, obj)
         self.bytes += len(obj.raw)
+        owners = metadata.owner_references
         if old is None:
             self.count += 1
-            self._labels.put(at, metadata.labels)
-            if (owner := metadata.controller) is not None:
+            if owners and (owner := metadata.controller) is not None:
                 self._owners.put(owner.uid, at)
         else:
             self.bytes -= len(old.raw)
-            self._move(at, old.metadata, metadata)
+            before = old.metadata
+            if before.owner_references != owners:
+                if (owner := before.controller) is not None:
+                    self._owners.drop(owner.uid, at)
+                if (owner := metadata.controller) is not None:
+                    self._owners.put(owner.uid, at)
         for table in self._tables.values():
             table.put(at, obj)
         return old
 
-    def _move(self, at: Where, before: Metadata, after: Metadata) -> None:
-        labels = after.labels
-        if before.labels != labels:
-            self._labels.drop(at, before.labels, labels)
-            self._labels.put(at, labels)
-        if before.owner_references != after.owner_references:
-            if (owner := before.controller) is not None:
-                self._owners.drop(owner.uid, at)
-            if (owner := after.controller) is not None:
-                self._owners.put(owner.uid, at)
+    def _enter(self, namespace: str) -> Room[O]:
+        room: Room[O] = Room()
+        self._rooms[namespace] = room
+        self.namespaces[namespace] = room.objects
+        return room
 
     def remove(self, at: Where) -> O | None:
         """Forget the object at `at`; returns it, if there was one."""
-        objects = self.namespaces.get(at[0])
-        old = None if objects is None else objects.pop(at[1], None)
-        if objects is None or old is None:
+        room = self._rooms.get(at[0])
+        old = None if room is None else room.remove(at[1])
+        if room is None or old is None:
             return None
-        if not objects:
-            del self.namespaces[at[0]]
+        if not room and not self._only:
+            del self._rooms[at[0]], self.namespaces[at[0]]
         self.count -= 1
         self.bytes -= len(old.raw)
-        self._labels.drop(at, old.metadata.labels, {})
         if (owner := old.metadata.controller) is not None:
             self._owners.drop(owner.uid, at)
         for table in self._tables.values():
             table.remove(at)
         return old
 
-    def add_index(self, index: Index[O]) -> None:
-        """Index the present and all later content."""
-        table = IndexTable(index)
-        for obj in self:
-            table.put((obj.metadata.namespace, obj.metadata.name), obj)
-        self._tables[index.name] = table
+    def index(self, index: Index[O]) -> Iterator[None]:
+        """Keep that index from now on. The steps that are returned index the present content, a bounded piece each."""
+        table = self._tables[index.name] = IndexTable(index)
+        return self._fill(table)
+
+    def _fill(self, table: IndexTable[O]) -> Iterator[None]:
+        count = 0
+        for namespace, objects in tuple(self.namespaces.items()):
+            for name in tuple(objects):
+                obj = objects.get(name)
+                if obj is not None:
+                    table.put((namespace, name), obj)
+                count += 1
+                if count % STEP == 0:
+                    yield
+                    if self._tables.get(table.index.name) is not table:
+                        return
+
+    def unindex(self, name: str) -> Iterator[None]:
+        """Keep that index no more; its memory is given back a bounded piece in each step."""
+        table = self._tables.pop(name, None)
+        return iter(()) if table is None else table.release()
+
+    def release(self) -> Iterator[None]:
+        """Forget everything, a bounded piece in each step. Nobody may read it any more."""
+        for room in self._rooms.values():
+            yield from room.release()
+        yield from self._owners.release()
+        for table in self._tables.values():
+            yield from table.release()
 
     # --- reading
 
@@ -110,12 +138,17 @@ class Content(Generic[O]):
 
     def list(self, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace, or of all."""
-        if namespace:
-            return _in_order(self.namespaces.get(namespace, {}))
-        if len(self.namespaces) == 1:
-            (objects,) = self.namespaces.values()
-            return _in_order(objects)
-        return [obj for _, objects in sorted(self.namespaces.items()) for obj in _in_order(objects)]
+        if namespace or len(self._rooms) == 1:
+            (room,) = (self._rooms.get(namespace),) if namespace else self._rooms.values()
+            return [] if room is None else room.list()
+        return [obj for _, room in sorted(self._rooms.items()) for obj in room.list()]
+
+    def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
+        """The objects of one namespace (empty: all) that match."""
+        if namespace or len(self._rooms) == 1:
+            (room,) = (self._rooms.get(namespace),) if namespace else self._rooms.values()
+            return [] if room is None else room.select(selector)
+        return [obj for _, room in sorted(self._rooms.items()) for obj in room.select(selector)]
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects that have `value` in that index. Raises `KeyError` for an index that was not declared."""
@@ -124,34 +157,6 @@ class Content(Generic[O]):
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller reference carries that uid."""
         return self._at(self._owners.bucket(uid))
-
-    def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
-        """The objects of one namespace (empty: all) that match."""
-        best, least = None, len(self.namespaces.get(namespace, ())) if namespace else self.count
-        for requirement in selector.requirements:
-            count = self._labels.count(requirement)
-            if count is not None and (count < least or (best is None and count == least)):
-                best, least = requirement, count
-        if not least:
-            return []
-        if best is None:
-            return [obj for obj in self.list(namespace) if selector.matches(obj.metadata.labels)]
-        keys = self._labels.matching(best)
-        if namespace:
-            keys = [at for at in keys if at[0] == namespace]
-        rest = []
-        for requirement in selector.requirements:
-            if requirement is best:
-                continue
-            if requirement.operator == "=":
-                others = self._labels.matching(requirement)
-                keys = [at for at in keys if at in others]
-            else:
-                rest.append(requirement)
-        objects = self._at(keys)
-        if not rest:
-            return objects
-        return [obj for obj in objects if all(requirement.matches(obj.metadata.labels) for requirement in rest)]
 
     def _at(self, keys: Collection[Where]) -> Sequence[O]:
         if not keys:
@@ -163,7 +168,3 @@ class Content(Generic[O]):
     def index_failures(self) -> Mapping[str, int]:
         """How often each declared extractor raised."""
         return {name: table.failures for name, table in self._tables.items()}
-
-
-def _in_order(objects: Mapping[str, O]) -> list[O]:
-    return [objects[name] for name in sorted(objects)]

@@ -136,6 +136,11 @@ class Subscription(Generic[O]):
             self._wake.clear()
             await self._wake.wait()
 
+    @property
+    def closed(self) -> bool:
+        """Whether it takes part no longer."""
+        return self._closed
+
     def __len__(self) -> int:
         """How many keys wait."""
         return len(self._pending) + len(self._backlog)

@@ -6,9 +6,9 @@ again: an extractor that changes its mind, or fails, cannot leave an entry behin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import structlog
 
@@ -21,6 +21,14 @@ O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 Where: TypeAlias = tuple[str, str]
 """Namespace and name as a plain tuple: equal to the `Key`, cheaper to make, and invisible to the garbage collector."""
+
+
+STEP: Final = 50
+"""Objects that are dealt with in one step of a long work: well under a millisecond, whatever extractors do. The clock is asked
+after each step."""
+
+NAMES: Final = 1_000
+"""Entries that are only compared, or forgotten, in one step."""
 
 
 def where(obj: Object[Any, Any]) -> Where:
@@ -48,7 +56,11 @@ class Index(Generic[O]):
         return f"Index({self.name} of {self.kind})"
 
 
-class Buckets:
+K = TypeVar("K", str, Where)
+"""What a bucket holds: a name inside one namespace, or namespace and name."""
+
+
+class Buckets(Generic[K]):
     """From a value to the keys of the objects filed under it. A bucket of one is the key itself: no dictionary for it.
 
     Keys stay in the order in which they came. Lists come in the order of keys, so that sorting finds little to do.
@@ -60,10 +72,10 @@ class Buckets:
     __slots__ = ("_buckets", "size")
 
     def __init__(self) -> None:
-        self._buckets: dict[str, Where | dict[Where, None]] = {}
+        self._buckets: dict[str, K | dict[K, None]] = {}
         self.size = 0
 
-    def put(self, value: str, at: Where) -> None:
+    def put(self, value: str, at: K) -> None:
         """File `at` under `value`."""
         found = self._buckets.get(value)
         if found is None:
@@ -78,7 +90,7 @@ class Buckets:
             return
         self.size += 1
 
-    def drop(self, value: str, at: Where) -> None:
+    def drop(self, value: str, at: K) -> None:
         """Take `at` away from `value`; nothing happens if it is not there."""
         found = self._buckets.get(value)
         if type(found) is dict:
@@ -98,7 +110,7 @@ class Buckets:
         found = self._buckets.get(value)
         return 0 if found is None else len(found) if type(found) is dict else 1
 
-    def bucket(self, value: str) -> Collection[Where]:
+    def bucket(self, value: str) -> Collection[K]:
         """The keys filed under `value`, to be read at once and not kept."""
         found = self._buckets.get(value)
         return () if found is None else found if type(found) is dict else (found,)  # type: ignore[return-value]
@@ -106,6 +118,18 @@ class Buckets:
     def values(self) -> Iterable[str]:
         """The values that something is filed under."""
         return self._buckets.keys()
+
+    def release(self) -> Iterator[None]:
+        """Forget everything, a bounded piece in each step."""
+        yield from popped(self._buckets)
+
+
+def popped(mapping: dict[Any, Any], step: int = NAMES) -> Iterator[None]:
+    """Empty `mapping`, a bounded piece in each step: giving back the memory of many entries at once takes long."""
+    while mapping:
+        for _ in range(min(step, len(mapping))):
+            mapping.popitem()
+        yield
 
 
 class IndexTable(Generic[O]):
@@ -121,7 +145,7 @@ class IndexTable(Generic[O]):
 
     def __init__(self, index: Index[O]) -> None:
         self.index = index
-        self.buckets = Buckets()
+        self.buckets: Buckets[Where] = Buckets()
         self.failures = 0
         self._values: dict[Where, tuple[str, ...]] = {}
 
@@ -145,6 +169,11 @@ class IndexTable(Generic[O]):
         """Forget the object at `at`."""
         for value in self._values.pop(at, ()):
             self.buckets.drop(value, at)
+
+    def release(self) -> Iterator[None]:
+        """Forget everything, a bounded piece in each step."""
+        yield from popped(self._values)
+        yield from self.buckets.release()
 
     def _extract(self, obj: O) -> tuple[str, ...]:
         try:

@@ -2,28 +2,28 @@
 
 Contract:
 
-- A write's answer is laid over the store under its key, a deletion as a tombstone of its uid; get, list, index, label and
-  owner reads see the sum.
-- An entry goes as soon as the store stands for its version or a later one, for a tombstone as soon as the uid is gone; a
+- A write's answer takes the place of the stored object in the content itself, and a deletion takes the object away: get, list,
+  index, label and owner reads see it at no extra cost. What the watch told last is remembered beside it: subscribers are told
+  about changes of that, and it comes back where a write turns out not to concern the informer.
+- An entry goes as soon as the store stands for its version or a later one, for a deletion as soon as the uid is gone; a
   consistent list that was begun after the write overtakes it whatever the versions say (a restored server counts anew).
-- An answer that does not match the informer's selector hides the object; if the store never had it, nothing is kept.
-- Bounded: beyond `limit` entries the oldest is given up, and the reader sees the store's state of that key again.
+- Bounded: beyond `limit` entries the oldest is given up, and readers see again what the watch told of that key.
+
+This module holds the entries and their rules; `dynamo_ctrl.cache.store` applies them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from dynamo_ctrl.cache.content import Content
-from dynamo_ctrl.cache.index import Index, Where, where
-from dynamo_ctrl.cache.store import Store
+from dynamo_ctrl.cache.index import Where
 from dynamo_ctrl.cache.versions import Older, older
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.objects.selector import LabelSelector
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
@@ -38,156 +38,91 @@ class Written(Protocol):
         """The server answered that the object with that uid is gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+@dataclass(slots=True)
+class OwnWrite(Generic[O]):
+    """One key that we wrote and the watch has not told yet.
+
+    Attributes:
+        told: what the watch told last of that key; `None` if nothing is known there.
+        uid: of the object that was written or deleted.
+        version: of the write; empty for a deletion.
+        turn: when it was written, counted in own writes.
+    """
+
+    told: O | None
     uid: str
     version: str
-    """Of the write; empty for a tombstone."""
     turn: int
 
 
-class Overlay(Generic[O]):
-    """A store with our own writes laid over it. It is what the view reads.
+class OwnWrites(Generic[O]):
+    """The own writes of one informer.
 
     Args:
-        store: what lies below.
         limit: the most entries.
         compare: which of two versions is older.
+
+    Attributes:
+        turn: how many own writes there were so far.
     """
 
-    def __init__(self, store: Store[O], *, limit: int = 10_000, compare: Older = older) -> None:
-        self.store = store
+    def __init__(self, limit: int, compare: Older = older) -> None:
         self.turn = 0
         self._limit = limit
         self._older = compare
-        self._entries: dict[Where, _Entry] = {}
-        self._own: Content[O] = Content(store.indexes)
+        self._entries: dict[Where, OwnWrite[O]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    # --- own writes
+    def get(self, at: Where) -> OwnWrite[O] | None:
+        """The own write at `at`."""
+        return self._entries.get(at)
 
-    def wrote(self, obj: O, *, selected: bool = True) -> None:
-        """Lay a write's answer over the store. `selected`: whether the informer's selector matches it."""
-        at = where(obj)
-        version = obj.metadata.resource_version
-        stored, entry = self.store.get(at), self._entries.get(at)
-        if not self._older(self.store.version(at[0]), version):
-            return
-        if stored is not None and not self._older(stored.metadata.resource_version, version):
-            return
-        if entry is not None and entry.version and not self._older(entry.version, version):
-            return
-        if selected:
-            if stored is not None:
-                obj.inherit(stored)
-            self._lay(at, obj, _Entry(obj.metadata.uid, version, self._next()))
-        elif stored is not None or entry is not None:
-            self._lay(at, None, _Entry(obj.metadata.uid, version, self._next()))
-
-    def deleted(self, at: Where, uid: str) -> None:
-        """Hide the object with that uid."""
-        stored, own = self.store.get(at), self._own.get(at)
-        if any(obj is not None and obj.metadata.uid == uid for obj in (stored, own)):
-            self._lay(at, None, _Entry(uid, "", self._next()))
-
-    def _next(self) -> int:
-        self.turn += 1
-        return self.turn
-
-    def _lay(self, at: Where, obj: O | None, entry: _Entry) -> None:
-        self._drop(at)
-        self._entries[at] = entry
-        if obj is not None:
-            self._own.put(obj)
-        if len(self._entries) > self._limit:
-            self._drop(next(iter(self._entries)))
-
-    def _drop(self, at: Where) -> None:
-        if self._entries.pop(at, None) is not None:
-            self._own.remove(at)
-
-    # --- the watch catches up
-
-    def seen(self, obj: O) -> None:
-        """The watch told this state of an object."""
-        entry = self._entries.get(where(obj))
-        if entry is None:
-            return
-        if entry.version:
-            if not self._older(obj.metadata.resource_version, entry.version):
-                self._drop(where(obj))
-        elif obj.metadata.uid != entry.uid:
-            self._drop(where(obj))
-
-    def gone(self, at: Where, version: str) -> None:
-        """The watch told a deletion at that version; an empty version counts as the newest."""
+    def told(self, at: Where, content: Content[O]) -> O | None:
+        """What the watch told last of `at`, where `content` is what readers see."""
         entry = self._entries.get(at)
-        if entry is not None and (not entry.version or not version or not self._older(version, entry.version)):
-            self._drop(at)
+        return content.get(at) if entry is None else entry.told
 
-    def reached(self, scope: str) -> None:
-        """The store's version moved on in that scope (a bookmark)."""
-        if self._entries:
-            self._sweep(scope, -1)
+    def within(self, scope: str) -> Iterator[tuple[Where, OwnWrite[O]]]:
+        """The entries of one scope ("" for all), as they are now."""
+        return iter([(at, entry) for at, entry in self._entries.items() if not scope or at[0] == scope])
 
-    def replaced(self, scope: str, since: int = -1) -> None:
-        """The store was replaced in that scope; `since` is the turn at which a consistent list was begun, else -1."""
-        self._sweep(scope, since)
+    def record(self, at: Where, told: O | None, uid: str, version: str) -> None:
+        """An own write; the youngest entry comes last."""
+        self.turn += 1
+        self._entries.pop(at, None)
+        self._entries[at] = OwnWrite(told, uid, version, self.turn)
 
-    def _sweep(self, scope: str, since: int) -> None:
-        for at, entry in list(self._entries.items()):
-            if scope and at[0] != scope:
-                continue
-            stored = self.store.get(at)
-            if entry.version:
-                done = not self._older(self.store.version(at[0]), entry.version)
-            else:
-                done = stored is None or stored.metadata.uid != entry.uid
-            if done or entry.turn <= since:
-                self._drop(at)
+    def drop(self, at: Where) -> None:
+        """The own write at `at` counts no more."""
+        del self._entries[at]
 
-    def clear(self, scope: str) -> None:
-        """Forget all entries of that scope."""
-        for at in [at for at in self._entries if not scope or at[0] == scope]:
-            self._drop(at)
+    def excess(self) -> Where | None:
+        """The oldest entry, if there are too many."""
+        return next(iter(self._entries)) if len(self._entries) > self._limit else None
 
-    def add_index(self, index: Index[O]) -> None:
-        """Index the store and what lies over it. Raises `ValueError` if another index has that name."""
-        known = index in self.store.indexes
-        self.store.add_index(index)
-        if not known:
-            self._own.add_index(index)
+    # --- rules
 
-    # --- reading
+    def is_news(self, at: Where, told: O | None, version: str) -> bool:
+        """Whether a write's answer of that version is newer than everything that is known of `at`."""
+        if told is not None and not self._older(told.metadata.resource_version, version):
+            return False
+        entry = self._entries.get(at)
+        return entry is None or not entry.version or self._older(entry.version, version)
 
-    def get(self, at: Where) -> O | None:
-        """The object at `at`."""
-        if self._entries and at in self._entries:
-            return self._own.get(at)
-        return self.store.get(at)
+    def caught_up(self, entry: OwnWrite[O], obj: O) -> bool:
+        """Whether the watch, which tells `obj` at the entry's key, has caught up with the write."""
+        if entry.version:
+            return not self._older(obj.metadata.resource_version, entry.version)
+        return obj.metadata.uid != entry.uid
 
-    def list(self, namespace: str = "") -> Sequence[O]:
-        """The objects of one namespace, or of all, in the order of their keys."""
-        stored = self.store.list(namespace)
-        return self._over(stored, self._own.list(namespace)) if self._entries else stored
+    def undone(self, entry: OwnWrite[O], version: str) -> bool:
+        """Whether a deletion that the watch tells at `version` is later than the write. An empty version is the newest."""
+        return not entry.version or not version or not self._older(version, entry.version)
 
-    def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
-        """The objects that match, in the order of their keys."""
-        stored = self.store.select(selector, namespace)
-        return self._over(stored, self._own.select(selector, namespace)) if self._entries else stored
-
-    def by_index(self, name: str, value: str) -> Sequence[O]:
-        """The objects with that value, in the order of their keys. Raises `KeyError` for an index nobody declared."""
-        stored = self.store.by_index(name, value)
-        return self._over(stored, self._own.by_index(name, value)) if self._entries else stored
-
-    def owned(self, uid: str) -> Sequence[O]:
-        """The objects whose controller has that uid, in the order of their keys."""
-        stored = self.store.owned(uid)
-        return self._over(stored, self._own.owned(uid)) if self._entries else stored
-
-    def _over(self, stored: Sequence[O], own: Sequence[O]) -> Sequence[O]:
-        below = [obj for obj in stored if where(obj) not in self._entries]
-        return sorted([*below, *own], key=where) if own else below
+    def overtaken(self, entry: OwnWrite[O], told: O | None, version: str) -> bool:
+        """Whether the write is part of a content that stands for `version` and has `told` at the entry's key."""
+        if entry.version:
+            return not self._older(version, entry.version)
+        return told is None or told.metadata.uid != entry.uid

@@ -1,94 +1,54 @@
 """`Reflector`: the I/O shell of one watcher. It does what the watcher asks for, and tells the informer what to store.
 
 It ends only by cancellation: every failure becomes a state of the source and a back-off, a defect included (logged with its
-stack and counted).
+stack and counted). While one page is laid aside the next one is on its way. Whatever takes long takes turns with the other
+long works of the cache (`dynamo_ctrl.cache.turns`).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from typing import Any, Final, Generic, TypeVar
 
-import msgspec
 import structlog
 
-from dynamo_ctrl.cache import state
+from dynamo_ctrl.cache.aside import Aside
+from dynamo_ctrl.cache.decisions import ListPage, OpenWatch, Replace, Wait, Waiting
+from dynamo_ctrl.cache.diagnosis import Diagnosis
 from dynamo_ctrl.cache.intake import Intake
-from dynamo_ctrl.cache.pace import Pace
-from dynamo_ctrl.cache.state import LIVE, SourceState
-from dynamo_ctrl.cache.store import Staging
-from dynamo_ctrl.cache.watcher import Collect, ListPage, OpenWatch, Replace, Wait, Waiting, Watcher
+from dynamo_ctrl.cache.sink import Sink
+from dynamo_ctrl.cache.state import LIVE, Phase
+from dynamo_ctrl.cache.streaming import initial_objects, read_bookmark, read_error
+from dynamo_ctrl.cache.turns import Turns
+from dynamo_ctrl.cache.watcher import Watcher
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.engine.errors import EngineError, Forbidden, NotFound, Unavailable, UnsupportedKind, from_status
-from dynamo_ctrl.engine.port import Engine, Page, WatchEvent
-from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.engine.errors import EngineError
+from dynamo_ctrl.engine.port import Engine, ListOptions, Page, WatchEvent
 from dynamo_ctrl.objects.object import Object
 
 log = structlog.get_logger()
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
-Remedy: TypeAlias = Callable[[Kind[Any]], str]
-"""Says what to do so that the cluster serves a kind."""
-
-CHUNK = 250
-"""Objects that are decoded and laid aside, or told, before the pace is asked."""
-
-
-class _Version(msgspec.Struct, rename="camel"):
-    resource_version: str = ""
-
-
-class _Bookmark(msgspec.Struct):
-    metadata: _Version
-
-
-_BOOKMARK = msgspec.json.Decoder(_Bookmark)
-
-
-class Sink(Protocol[O]):
-    """What a reflector needs of its informer."""
-
-    kind: Kind[O]
-
-    def mark(self) -> int:
-        """The last own write so far: a list that is asked for after this holds it, if it is consistent."""
-
-    def stage(self, scope: str, *, comparable: bool, since: int) -> Staging[O]:
-        """Begin a replacement whose first page was asked for at that mark."""
-
-    def replace(self, staging: Staging[O], decision: Replace) -> Iterator[None]:
-        """Make it visible at once, then tell what changed, a chunk in each step."""
-
-    def put(self, scope: str, obj: O) -> None:
-        """A created or changed object."""
-
-    def remove(self, scope: str, raw: bytes, obj: O | None) -> None:
-        """A deleted object; `None` if its last state cannot be read."""
-
-    def advance(self, scope: str, version: str) -> None:
-        """The content stands for that version."""
-
-    def bookmark(self, scope: str, version: str) -> None:
-        """Everything up to that version was told."""
-
-    def enter(self, scope: str, now: SourceState) -> None:
-        """The state of that scope."""
-
-    def is_complete(self, scope: str) -> bool:
-        """Whether that scope was ever complete, and its API not gone since."""
+EVENTS: Final = 64
+"""Events that are taken in one go; then the loop turns, whether more are there or not."""
 
 
 class Reflector(Generic[O]):
     """Follows one scope of one informer.
 
     Args:
-        lists: bounds how many lists of one cache are under way at once.
-        remedy: what to do about a kind that is not served.
+        lists: bounds how many lists of one cache are under way at once, streaming ones included.
+        turns: shares the loop with the other long works of the cache.
 
     Attributes:
+        listed: how many objects lists told.
+        events: how many events watches told, without those that belong to a list.
+        list_seconds: how long all complete lists took together, from the first question to the last object laid aside.
         defects: how often something raised that is not an engine's error.
+        heard: when the server was last heard of this scope, in seconds of the clock; `None` before.
     """
 
     def __init__(
@@ -101,8 +61,8 @@ class Reflector(Generic[O]):
         *,
         clock: Clock,
         lists: asyncio.Semaphore,
-        pace: Pace,
-        remedy: Remedy,
+        turns: Turns,
+        diagnosis: Diagnosis,
     ) -> None:
         self._scope = scope
         self._sink = sink
@@ -110,13 +70,17 @@ class Reflector(Generic[O]):
         self._intake = intake
         self._clock = clock
         self._lists = lists
-        self._pace = pace
-        self._remedy = remedy
-        self._staging: Staging[O] | None = None
+        self._turns = turns
+        self._diagnosis = diagnosis
+        self._aside: Aside[O] | None = None
         self._mark = 0
+        self._comparable = True
+        self._began = 0.0
         self._nudge = asyncio.Event()
         self.watcher = watcher
-        self.defects = 0
+        self.listed = self.events = self.defects = 0
+        self.list_seconds = 0.0
+        self.heard: float | None = None
 
     def retry(self) -> None:
         """Something may have changed that mends a failure: do not sit out the back-off."""
@@ -137,7 +101,7 @@ class Reflector(Generic[O]):
             except Exception as error:
                 self.defects += 1
                 log.exception("defect while following a source; it is listed anew", kind=str(self._sink.kind))
-                await self._failed(error)
+                await self._failed(_bare(error))
 
     async def _wait(self, seconds: float) -> None:
         self._nudge.clear()
@@ -146,58 +110,100 @@ class Reflector(Generic[O]):
                 await self._nudge.wait()
         except TimeoutError:
             pass
-        self._pace.restart()
         self.watcher.waited()
 
-    async def _list(self) -> None:
-        while isinstance(ask := self.watcher.ask(), ListPage):
-            if not ask.options.continue_token:
-                self._mark = self._sink.mark()
-            comparable = not self.watcher.history_lost
-            try:
-                page = await self._engine.list(self._sink.kind, ask.options)
-            except EngineError as error:
-                await self._failed(error)
-                continue
-            self._pace.restart()
-            decision = self.watcher.listed(page.resource_version, page.continue_token)
-            await self._lay_aside(page, decision, comparable=comparable)
+    # --- a list in pages
 
-    async def _lay_aside(self, page: Page, decision: Collect | Replace, *, comparable: bool) -> None:
-        if decision.fresh or self._staging is None:
-            self._staging = self._sink.stage(self._scope, comparable=comparable, since=self._mark)
-        staging = self._staging
-        for start in range(0, len(page.items), CHUNK):
-            for raw in page.items[start : start + CHUNK]:
-                obj = self._intake.read(raw)
-                if obj is not None:
-                    staging.add(obj)
-                elif (at := self._intake.where(raw)) is not None:
-                    staging.keep(at)
-            await self._pace.breathe()
-        if isinstance(decision, Replace):
-            self._staging = None
-            for _ in self._sink.replace(staging, decision):
-                await self._pace.breathe()
+    async def _list(self) -> None:
+        async with asyncio.TaskGroup() as requests:
+            page = self._next_page(requests)
+            while page is not None:
+                answer = await page
+                if isinstance(answer, Page):
+                    self.heard = self._clock.monotonic()
+                    decision = self.watcher.listed(answer.resource_version, answer.continue_token)
+                    aside = self._laid_aside(fresh=decision.fresh)
+                    page = self._next_page(requests)
+                    await aside.page(answer.items)
+                    if isinstance(decision, Replace):
+                        await self._replace(decision)
+                else:
+                    await self._failed(answer)
+                    page = self._next_page(requests)
+
+    def _next_page(self, requests: asyncio.TaskGroup) -> asyncio.Task[Page | EngineError] | None:
+        ask = self.watcher.ask()
+        if not isinstance(ask, ListPage):
+            return None
+        if not ask.options.continue_token:
+            self._begin()
+        return requests.create_task(self._page(ask.options), name=f"page of {self._sink.kind}")
+
+    async def _page(self, options: ListOptions) -> Page | EngineError:
+        try:
+            return await self._engine.list(self._sink.kind, options)
+        except EngineError as error:
+            return error
+
+    def _begin(self) -> None:
+        """A list is asked for now."""
+        self._mark = self._sink.mark()
+        self._comparable = not self.watcher.history_lost
+        self._began = self._clock.monotonic()
+
+    def _laid_aside(self, *, fresh: bool) -> Aside[O]:
+        if fresh or self._aside is None:
+            staging = self._sink.stage(self._scope, comparable=self._comparable, since=self._mark)
+            self._aside = Aside(staging, self._intake, self._turns)
+        return self._aside
+
+    async def _replace(self, decision: Replace) -> None:
+        assert self._aside is not None  # noqa: S101  (something was laid aside)
+        aside, self._aside = self._aside, None
+        self.listed += aside.told
+        self.list_seconds += self._clock.monotonic() - self._began
+        await self._turns.work(self._sink.replace(aside.staging, decision))
+
+    # --- a watch
 
     async def _watch(self, ask: OpenWatch) -> None:
+        initial = ask.options.send_initial
         try:
-            async with self._engine.watch(self._sink.kind, ask.options) as events:
-                self.watcher.opened(self._clock.monotonic())
-                self._sink.enter(self._scope, LIVE)
-                async for event in events:
-                    if event.type == "ERROR":
-                        await self._failed(_error(event))
+            async with AsyncExitStack() as slot:
+                if initial:
+                    await slot.enter_async_context(self._lists)
+                    self._begin()
+                async with self._engine.watch(self._sink.kind, ask.options) as events:
+                    self.watcher.opened(self._clock.monotonic())
+                    self.heard = self._clock.monotonic()
+                    if initial and not await self._fill(events):
                         return
-                    self._event(event)
-                    await self._pace.breathe()
+                    await slot.aclose()
+                    self._sink.enter(self._scope, LIVE)
+                    if not await self._follow(events):
+                        return
         except EngineError as error:
             await self._failed(error)
         else:
             self.watcher.ended(self._clock.monotonic())
-            self._fell_back()
+            await self._fell_back()
+
+    async def _follow(self, events: AsyncIterator[WatchEvent]) -> bool:
+        """Tell events until the stream ends; false if it ended with an ERROR event."""
+        taken = 0
+        async for event in events:
+            if event.type == "ERROR":
+                await self._failed(read_error(event))
+                return False
+            self._event(event)
+            taken += 1
+            if taken % EVENTS == 0:
+                await asyncio.sleep(0)
+        return True
 
     def _event(self, event: WatchEvent) -> None:
+        self.heard = self._clock.monotonic()
+        self.events += 1
         match event.type:
             case "ADDED" | "MODIFIED":
                 obj = self._intake.read(event.object)
@@ -214,66 +220,53 @@ class Reflector(Generic[O]):
                     self.watcher.changed(obj.metadata.resource_version, added=False)
                 self._sink.remove(self._scope, event.object, obj)
             case "BOOKMARK":
-                self._bookmark(event.object)
+                bookmark = read_bookmark(event)
+                if bookmark is None:
+                    self.watcher.skipped()
+                else:
+                    self.watcher.bookmark(bookmark.resource_version)
+                    self._sink.bookmark(self._scope, self.watcher.version)
                 return
             case _:
                 self.watcher.skipped()
                 return
         self._sink.advance(self._scope, self.watcher.version)
 
-    def _bookmark(self, raw: bytes) -> None:
-        try:
-            self.watcher.bookmark(_BOOKMARK.decode(raw).metadata.resource_version)
-        except (msgspec.MsgspecError, UnicodeDecodeError):
-            self.watcher.skipped()
+    async def _fill(self, events: AsyncIterator[WatchEvent]) -> bool:
+        """The initial objects of a streaming list. False: the stream is to be left, and the watcher knows what comes instead."""
+        aside = self._laid_aside(fresh=True)
+        found = await initial_objects(events, self.watcher, aside, self._sink.kind, self._clock)
+        self.heard = self._clock.monotonic()
+        if isinstance(found, Replace):
+            await self._replace(found)
+            return True
+        if found is None:
+            await self._fell_back()
         else:
-            self._sink.bookmark(self._scope, self.watcher.version)
+            await self._failed(found)
+        return False
 
     # --- failures become states
 
     async def _failed(self, error: Exception) -> None:
         """Tell the watcher; if it has to wait, say why."""
-        if isinstance(error, Forbidden | NotFound | UnsupportedKind):
-            error = await self._reviewed(error)
-        self.watcher.failed(error, self._clock.monotonic())
-        self._fell_back()
+        self.watcher.failed(await self._diagnosis.review(error), self._clock.monotonic())
+        await self._fell_back()
 
-    async def _reviewed(self, error: EngineError) -> EngineError:
-        """What a 403 or 404 means, asked of discovery.
-
-        A server refuses an API that it does not have as well (403 comes before 404); and one that has just started may answer
-        404 for an API that it will serve, which must not empty the cache.
-        """
-        kind = self._sink.kind
-        try:
-            resources = await self._engine.discover(kind.group, kind.version)
-        except (NotFound, UnsupportedKind):
-            served = False
-        except EngineError:
-            return error
+    async def _fell_back(self) -> None:
+        failure = self.watcher.failure
+        if not isinstance(self.watcher.state, Waiting) or failure is None:
+            return
+        complete = self._sink.is_complete(self._scope)
+        now = self._diagnosis.state(failure, complete=complete)
+        if complete and now.phase is Phase.ABSENT:
+            await self._turns.work(self._sink.clear(self._scope, now))
         else:
-            served = any(resource.plural == kind.plural for resource in resources)
-        if not served:
-            return UnsupportedKind(str(error))
-        return error if isinstance(error, Forbidden) else Unavailable(f"{error} (discovery tells that it is served)")
-
-    def _fell_back(self) -> None:
-        if isinstance(self.watcher.state, Waiting) and self.watcher.failure is not None:
-            self._sink.enter(self._scope, self._state_of(self.watcher.failure))
-
-    def _state_of(self, error: Exception) -> SourceState:
-        kind = self._sink.kind
-        match error:
-            case Forbidden():
-                return state.forbidden(kind, self._scope, error)
-            case NotFound() | UnsupportedKind():
-                return state.absent(kind, self._remedy(kind))
-            case _ if self._sink.is_complete(self._scope):
-                return state.stale(kind, error)
-            case _:
-                return state.syncing(kind, error)
+            self._sink.enter(self._scope, now)
 
 
-def _error(event: WatchEvent) -> EngineError:
-    """The typed error of an ERROR event."""
-    return from_status(500, event.object)
+def _bare(error: Exception) -> Exception:
+    """The one error inside a group of tasks."""
+    while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error

@@ -1,18 +1,21 @@
-"""`Store`: the objects of one informer, replaced atomically.
+"""`Store`: the objects of one informer as readers see them: what the server told, with our own writes over it.
 
-One scope is one namespace, or "" for all of them; each is followed by a watcher of its own and is replaced by itself. A
-replacement is laid aside page by page (`Staging`), with all its indexes, and becomes visible in one step; only then is it told
-what changed: deletions, then updates, then additions (R 3.3). No reader ever sees a half of it.
+One scope is one namespace, or "" for all of them; each is followed by a watcher of its own and is replaced by itself. No reader
+ever sees a half of a replacement (`dynamo_ctrl.cache.replacement`), or an object without its index entries. What is told about
+changes concerns what the server told, never our own writes (`dynamo_ctrl.cache.overlay`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Generic, TypeVar
 
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.content import Content
 from dynamo_ctrl.cache.index import Index, Where, where
+from dynamo_ctrl.cache.overlay import OwnWrite, OwnWrites
+from dynamo_ctrl.cache.replacement import Staging
 from dynamo_ctrl.cache.versions import Older, older
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
@@ -22,150 +25,243 @@ O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 Changes = tuple[Change[O], ...]
 
 
-class Staging(Generic[O]):
-    """The next content of one scope while it is being fetched. Nobody reads it.
-
-    Objects that have not changed stay the same objects, so that what was decoded of them stays decoded. That rests on equal
-    versions; `comparable=False` says that they prove nothing.
-    """
-
-    def __init__(self, scope: str, live: Content[O], indexes: Iterable[Index[O]], *, comparable: bool = True) -> None:
-        self.scope = scope
-        self.content: Content[O] = Content(indexes)
-        self._live = live
-        self._comparable = comparable
-        self._changed: dict[Where, O] = {}
-
-    def add(self, obj: O) -> None:
-        """Lay one object aside."""
-        if self._live.count:
-            at = where(obj)
-            old = self._live.get(at)
-            if old is not None and self._comparable and _same(old, obj):
-                self._changed.pop(at, None)
-                self.content.put(old)
-                return
-            if old is not None:
-                obj.inherit(old)
-            self._changed[at] = obj
-        self.content.put(obj)
-
-    def keep(self, at: Where) -> None:
-        """The object at `at` exists and cannot be read: its last readable state stays, if there is one."""
-        old = self._live.get(at)
-        if old is not None and self.content.get(at) is None:
-            self.content.put(old)
-
-    def changes(self) -> Iterator[Change[O]]:
-        """What differs from the content that is replaced: deletions, updates, additions. Read it before the next write."""
-        live, changed = self._live, self._changed
-        if not live.count:
-            yield from (Change(None, obj) for obj in self.content)
-            return
-        for namespace, objects in live.namespaces.items():
-            for name in objects.keys() - self.content.namespaces.get(namespace, {}).keys():
-                yield Change(objects[name], None, inferred=True)
-        before = {at: old for at in changed if (old := live.get(at)) is not None}
-        for at, old in before.items():
-            if old.metadata.uid != changed[at].metadata.uid:
-                yield Change(old, None, inferred=True)
-        for at, old in before.items():
-            if old.metadata.uid == changed[at].metadata.uid:
-                yield Change(old, changed[at])
-        for at, new in changed.items():
-            if at not in before or before[at].metadata.uid != new.metadata.uid:
-                yield Change(None, new)
-
-
 class Store(Generic[O]):
     """Objects by scope. Reads take them all together; writes name their scope.
 
     Args:
         scopes: the namespaces that are followed; `("",)` for all, and for kinds of cluster scope.
+        own_writes: the most own writes that are kept until the watch has told them.
         compare: which of two versions is older.
+
+    Attributes:
+        namespaces: the objects by namespace and name. To be read only, and anew each time.
+        own: the own writes that the watch has not told yet.
     """
 
-    def __init__(self, scopes: Sequence[str] = ("",), *, compare: Older = older) -> None:
+    def __init__(self, scopes: Sequence[str] = ("",), *, own_writes: int = 10_000, compare: Older = older) -> None:
         self._older = compare
-        self._contents: dict[str, Content[O]] = {scope: Content() for scope in scopes}
+        self._contents: dict[str, Content[O]] = {
+            scope: Content(namespace=scope)
+            for scope in sorted(scopes)  # so that lists come in the order of keys
+        }
         self._versions: dict[str, str] = dict.fromkeys(scopes, "")
         self._indexes: dict[str, Index[O]] = {}
+        self._building: dict[str, object] = {}
         self._stagings: list[Staging[O]] = []
-        self._whole = self._contents.get("")
+        self.own: OwnWrites[O] = OwnWrites(own_writes, compare)
+        self._arrange()
 
-    # --- writing
+    def _arrange(self) -> None:
+        whole = self._whole = self._contents.get("")
+        self.namespaces: Mapping[str, Mapping[str, O]] = (
+            whole.namespaces
+            if whole is not None
+            else {scope: content.namespaces[scope] for scope, content in self._contents.items()}
+        )
+
+    # --- what the server tells
 
     def put(self, scope: str, obj: O) -> Changes[O]:
-        """Store a newer state of an object. A state that is not newer than the stored one changes nothing."""
+        """A newer state of an object. A state that is not newer than the one told before changes nothing."""
         content = self._contents[scope]
-        old = content.get(where(obj))
+        at = where(obj)
+        entry = self.own.get(at)
+        old = content.get(at) if entry is None else entry.told
+        if old is not None:
+            if not self._older(old.metadata.resource_version, obj.metadata.resource_version):
+                return ()
+            obj.inherit(old)
+        now = obj if entry is None else self._follow(content, at, entry, obj)
+        if entry is None:
+            content.put(obj)
         if old is None:
-            content.put(obj)
-            return (Change(None, obj),)
-        if not self._older(old.metadata.resource_version, obj.metadata.resource_version):
-            return ()
-        if old.metadata.uid != obj.metadata.uid:
-            content.put(obj)
-            return (Change(old, None, inferred=True), Change(None, obj))
-        obj.inherit(old)
+            return (Change(None, now),)
+        if old.metadata.uid != now.metadata.uid:
+            return (Change(old, None, inferred=True), Change(None, now))
+        return (Change(old, now),)
+
+    def _follow(self, content: Content[O], at: Where, entry: OwnWrite[O], obj: O) -> O:
+        """The watch told `obj` where an own write lies; the object that stands for it from now on."""
+        if not self.own.caught_up(entry, obj):
+            entry.told = obj
+            return obj
+        self.own.drop(at)
+        written = content.get(at)
+        if written is not None and written.metadata.resource_version == obj.metadata.resource_version:
+            return written
         content.put(obj)
-        return (Change(old, obj),)
+        return obj
 
     def remove(self, scope: str, at: Where, last: O | None = None) -> Changes[O]:
-        """Forget an object; `last` is its last state as the server told it.
+        """A deletion; `last` is the object's last state as the server told it, with the version of the deletion.
 
-        A deletion that is older than the stored state (the name was taken again) changes nothing.
+        A deletion that is older than the state told before (the name was taken again) changes nothing.
         """
         content = self._contents[scope]
-        old = content.get(at)
+        entry = self.own.get(at)
+        old = content.get(at) if entry is None else entry.told
+        version = "" if last is None else last.metadata.resource_version
+        if old is not None and version and self._older(version, old.metadata.resource_version):
+            return ()
+        if entry is None:
+            content.remove(at)
+        else:
+            entry.told = None
+            if self.own.undone(entry, version):
+                self.own.drop(at)
+                content.remove(at)
         if old is None:
             return ()
-        if last is None:
+        if last is None or last.metadata.uid != old.metadata.uid:
             last = old
-        elif self._older(last.metadata.resource_version, old.metadata.resource_version):
-            return ()
-        elif last.metadata.uid != old.metadata.uid:
-            last = old
-        content.remove(at)
         last.inherit(old)
         return (Change(last, None),)
 
     def stage(self, scope: str, *, comparable: bool = True) -> Staging[O]:
         """Begin a replacement of one scope; a replacement that was begun before is forgotten."""
         self._stagings = [staging for staging in self._stagings if staging.scope != scope]
-        staging = Staging(scope, self._contents[scope], self._indexes.values(), comparable=comparable)
+        staging = Staging(
+            scope,
+            self._contents[scope],
+            self.own,
+            self._indexes.values(),
+            comparable=comparable,
+            compare=self._older,
+        )
         self._stagings.append(staging)
         return staging
 
-    def replace(self, staging: Staging[O], version: str) -> Iterator[Change[O]]:
-        """Make a replacement visible, in one step.
+    def replace(self, staging: Staging[O], version: str, *, since: int = -1) -> None:
+        """Make a replacement visible, in one step; `staging` can tell then what it changed.
 
-        Returns what it changed, found out while it is read: read it before the next write to that scope, or not at all.
+        Args:
+            staging: the next content.
+            version: what it stands for.
+            since: the own write at which a consistent list was begun: it holds that one and all before. -1 for any other list.
         """
         self._stagings.remove(staging)
-        self._contents[staging.scope] = staging.content
-        self._versions[staging.scope] = version
-        self._whole = self._contents.get("")
-        return staging.changes()
+        scope, content = staging.scope, staging.content
+        written = self._contents[scope]
+        before: dict[Where, O | None] = {}
+        for at, entry in self.own.within(scope):
+            before[at] = entry.told
+            told = content.get(at)
+            if entry.turn <= since or self.own.overtaken(entry, told, version):
+                self.own.drop(at)
+                continue
+            entry.told = told
+            own = written.get(at)
+            if own is None:
+                content.remove(at)
+            else:
+                content.put(own)
+        self._contents[scope] = content
+        self._versions[scope] = version
+        self._arrange()
+        staging.arrived(before)
 
     def advance(self, scope: str, version: str) -> None:
-        """The content stands for that version now."""
+        """Everything up to that version that concerns us was told, apart from events on its way."""
         self._versions[scope] = version
 
-    def clear(self, scope: str) -> list[Change[O]]:
-        """Forget everything in one scope, because the API is gone."""
-        return list(self.replace(self.stage(scope), ""))
+    def reached(self, scope: str, version: str) -> None:
+        """Everything up to that version was told (a bookmark): own writes up to it that were not told do not concern us."""
+        self._versions[scope] = version
+        if self.own:
+            for at, entry in self.own.within(scope):
+                if self.own.overtaken(entry, entry.told, version):
+                    self._give_up(at)
 
-    def add_index(self, index: Index[O]) -> None:
-        """Index the present content and all later content. Raises `ValueError` if another index has that name."""
-        known = self._indexes.get(index.name)
-        if known == index:
+    def forget_own(self, scope: str) -> None:
+        """Give up all own writes of that scope."""
+        for at, _ in self.own.within(scope):
+            self._give_up(at)
+
+    # --- what we write
+
+    def wrote(self, obj: O, *, selected: bool = True) -> None:
+        """A write's answer. `selected`: whether it belongs to what the informer follows; if not, it is hidden."""
+        at = where(obj)
+        content = self._content(at[0])
+        version = obj.metadata.resource_version
+        if content is None or not self._older(self.version(at[0]), version):
             return
+        told = self.own.told(at, content)
+        if not self.own.is_news(at, told, version):
+            return
+        if selected:
+            seen = content.get(at)
+            if seen is not None:
+                obj.inherit(seen)
+            content.put(obj)
+        elif told is None and self.own.get(at) is None:
+            return
+        else:
+            content.remove(at)
+        self._record(at, told, obj.metadata.uid, version)
+
+    def deleted(self, at: Where, uid: str) -> None:
+        """The object with that uid is gone."""
+        content = self._content(at[0])
+        if content is None:
+            return
+        told, seen = self.own.told(at, content), content.get(at)
+        if any(obj is not None and obj.metadata.uid == uid for obj in (told, seen)):
+            content.remove(at)
+            self._record(at, told, uid, "")
+
+    def _record(self, at: Where, told: O | None, uid: str, version: str) -> None:
+        self.own.record(at, told, uid, version)
+        excess = self.own.excess()
+        if excess is not None:
+            self._give_up(excess)
+
+    def _give_up(self, at: Where) -> None:
+        """Readers see again what the watch told."""
+        entry, content = self.own.get(at), self._content(at[0])
+        if entry is None or content is None:
+            return
+        self.own.drop(at)
+        if entry.told is None:
+            content.remove(at)
+        else:
+            content.put(entry.told)
+
+    # --- indexes
+
+    def add_index(self, index: Index[O]) -> Iterator[None]:
+        """Keep that index from now on. The steps that are returned index the present content; after them it can be read.
+
+        Raises:
+            ValueError: another index has that name.
+        """
+        known = self._indexes.get(index.name)
         if known is not None:
-            raise ValueError(f"another index of {index.kind} is called {index.name!r}")
-        for content in (*self._contents.values(), *(staging.content for staging in self._stagings)):
-            content.add_index(index)
+            if known != index:
+                raise ValueError(f"another index of {index.kind} is called {index.name!r}")
+            return iter(())
         self._indexes[index.name] = index
+        token = self._building[index.name] = object()
+        contents = (*self._contents.values(), *(staging.content for staging in self._stagings))
+        return self._build(index.name, token, [content.index(index) for content in contents])
+
+    def _build(self, name: str, token: object, parts: Iterable[Iterator[None]]) -> Iterator[None]:
+        for part in parts:
+            yield from part
+        if self._building.get(name) is token:
+            del self._building[name]
+
+    def drop_index(self, name: str) -> Iterator[None]:
+        """Keep that index no more. The steps that are returned give its memory back."""
+        del self._indexes[name]
+        self._building.pop(name, None)
+        contents = (*self._contents.values(), *(staging.content for staging in self._stagings))
+        return (step for content in [content.unindex(name) for content in contents] for step in content)
+
+    @property
+    def building(self) -> Iterable[str]:
+        """The names of the indexes that cannot be read yet."""
+        return self._building.keys()
 
     # --- reading
 
@@ -177,41 +273,46 @@ class Store(Generic[O]):
         """The version that the content of that namespace stands for, "" if it does not follow it."""
         return self._versions.get("" if self._whole is not None else namespace, "")
 
+    def is_older(self, namespace: str, version: str) -> bool:
+        """Whether the content of that namespace stands for an older version than `version`."""
+        return self._older(self.version(namespace), version)
+
     def get(self, at: Where) -> O | None:
         """The object at `at`."""
-        content = self._whole or self._contents.get(at[0])
-        if content is None:
-            return None
-        objects = content.namespaces.get(at[0])
+        objects = self.namespaces.get(at[0])
         return None if objects is None else objects.get(at[1])
 
     def list(self, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace, or of all, in the order of their keys."""
         if self._whole is not None:
             return self._whole.list(namespace)
-        return _ordered([content.list(namespace) for content in self._reading(namespace)])
+        return [obj for content in self._reading(namespace) for obj in content.list(namespace)]
 
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects that match, in the order of their keys."""
         if self._whole is not None:
             return self._whole.select(selector, namespace)
-        return _ordered([content.select(selector, namespace) for content in self._reading(namespace)])
+        return [obj for content in self._reading(namespace) for obj in content.select(selector, namespace)]
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects with that value, in the order of their keys. Raises `KeyError` for an index nobody declared."""
         if self._whole is not None:
             return self._whole.by_index(name, value)
-        return _ordered([content.by_index(name, value) for content in self._contents.values()])
+        return [obj for content in self._contents.values() for obj in content.by_index(name, value)]
 
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller has that uid, in the order of their keys."""
         if self._whole is not None:
             return self._whole.owned(uid)
-        return _ordered([content.owned(uid) for content in self._contents.values()])
+        return [obj for content in self._contents.values() for obj in content.owned(uid)]
 
-    def __iter__(self) -> Iterator[O]:
-        for content in self._contents.values():
-            yield from content
+    def told(self) -> Sequence[O]:
+        """What the server told, in no order: own writes that it has not told yet do not show."""
+        found = list(chain.from_iterable(objects.values() for objects in self.namespaces.values()))
+        if self.own:
+            found = [obj for obj in found if self.own.get(where(obj)) is None]
+            found += [entry.told for _, entry in self.own.within("") if entry.told is not None]
+        return found
 
     def __len__(self) -> int:
         return sum(content.count for content in self._contents.values())
@@ -231,19 +332,16 @@ class Store(Generic[O]):
         """How often an extractor raised on the present content."""
         return sum(sum(content.index_failures.values()) for content in self._contents.values())
 
+    def release(self) -> Iterator[None]:
+        """Forget everything, a bounded piece in each step. Nobody may read it any more."""
+        for content in self._contents.values():
+            yield from content.release()
+
+    def _content(self, namespace: str) -> Content[O] | None:
+        return self._whole if self._whole is not None else self._contents.get(namespace)
+
     def _reading(self, namespace: str) -> Iterable[Content[O]]:
         if not namespace:
             return self._contents.values()
         content = self._contents.get(namespace)
         return () if content is None else (content,)
-
-
-def _same(old: Object[Any, Any], new: Object[Any, Any]) -> bool:
-    before, after = old.metadata, new.metadata
-    return before.resource_version == after.resource_version and before.uid == after.uid
-
-
-def _ordered(parts: list[Sequence[O]]) -> Sequence[O]:
-    if len(parts) == 1:
-        return parts[0]
-    return sorted((obj for part in parts for obj in part), key=where)

@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar
 
 from dynamo_ctrl.cache.index import Index
-from dynamo_ctrl.cache.informer import Informer, SharedInformer
+from dynamo_ctrl.cache.informer import Informer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
@@ -68,53 +69,55 @@ class CachedView:
 
     def __init__(self, informers: Mapping[Kind[Any], Informer[Any]]) -> None:
         self._informers = dict(informers)
-        self._shared = {kind: informer.shared for kind, informer in informers.items()}
+        self._shared = {kind.id: informer.shared for kind, informer in informers.items()}
         self._selectors: dict[object, LabelSelector] = {}
 
     def open(self, informer: Informer[Any]) -> None:
         """Its kind can be read from now on."""
         self._informers[informer.kind] = informer
-        self._shared[informer.kind] = informer.shared
+        self._shared[informer.kind.id] = informer.shared
 
     def close(self, kind: Kind[Any]) -> None:
         """The kind cannot be read any more."""
         self._informers.pop(kind, None)
-        self._shared.pop(kind, None)
+        self._shared.pop(kind.id, None)
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`. Raises `SourceUnavailable`."""
-        shared = self._shared.get(kind)
-        if shared is None or not shared.readable:
-            self._unreadable(kind)
+        if isinstance(key, str):
+            key = Key.parse(key)
+        try:
+            namespace, name = key
+            return self._shared[kind.id].visible[namespace][name]  # type: ignore[no-any-return]
+        except KeyError:
+            self._missing(kind, key[0])
             return None
-        at = key if isinstance(key, tuple) else Key.parse(key)
-        found: O | None = shared.overlay.get(at)
-        if found is None:
-            self._check(shared, at[0])
-        return found
 
     def list(
         self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
     ) -> Sequence[O]:
         """The objects of one namespace (empty: all) that match. Raises `SourceUnavailable`, `InvalidSelector`."""
-        shared = self._shared.get(kind)
+        shared = self._shared.get(kind.id)
         if shared is None or not shared.readable:
             self._unreadable(kind)
             return ()
         if namespace:
             self._check(shared, namespace)
         if not selector:
-            return shared.overlay.list(namespace)
-        return shared.overlay.select(self._selector(selector), namespace)
+            return shared.store.list(namespace)
+        return shared.store.select(self._selector(selector), namespace)
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`. Raises `SourceUnavailable`."""
-        shared = self._shared.get(index.kind)
+        shared = self._shared.get(index.kind.id)
         if shared is None or not shared.readable:
             self._unreadable(index.kind)
             return ()
+        store = shared.store
+        if index.name in store.building:
+            raise SourceUnavailable(index.kind, f"index {index.name!r} is being built")
         try:
-            return shared.overlay.by_index(index.name, value)
+            return store.by_index(index.name, value)
         except KeyError:
             raise SourceUnavailable(
                 index.kind, f"no index is called {index.name!r}; declare it with indexing()"
@@ -122,15 +125,15 @@ class CachedView:
 
     def owned(self, kind: Kind[O], owner: Object[Any, Any]) -> Sequence[O]:
         """The objects of `kind` whose controller reference carries the uid of `owner`. Raises `SourceUnavailable`."""
-        shared = self._shared.get(kind)
+        shared = self._shared.get(kind.id)
         if shared is None or not shared.readable:
             self._unreadable(kind)
             return ()
-        return shared.overlay.owned(owner.metadata.uid)
+        return shared.store.owned(owner.metadata.uid)
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the cluster has that API, as far as the informers know; `False` for a kind that was not declared."""
-        shared = self._shared.get(kind)
+        shared = self._shared.get(kind.id)
         return shared is not None and (shared.readable or shared.state.phase is Phase.FORBIDDEN)
 
     def _selector(self, selector: Mapping[str, str] | str | LabelSelector) -> LabelSelector:
@@ -151,7 +154,14 @@ class CachedView:
         if not (informer.optional and informer.state.phase is Phase.ABSENT):
             raise SourceUnavailable(kind, informer.state.reason)
 
+    def _missing(self, kind: Kind[Any], namespace: str) -> None:
+        """Nothing was found: raise if that is because nothing can be known."""
+        shared = self._shared.get(kind.id)
+        if shared is None or not shared.readable:
+            self._unreadable(kind)
+        else:
+            self._check(shared, namespace)
+
     def _check(self, shared: SharedInformer[Any], namespace: str) -> None:
-        store = shared.overlay.store
-        if store.scope(namespace) is None:
+        if not shared.selection.follows(namespace):
             raise SourceUnavailable(shared.kind, f"the cache does not follow namespace {namespace!r}")

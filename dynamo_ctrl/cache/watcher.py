@@ -8,16 +8,35 @@ with it is returned as a decision. States are explicit:
        |        failed        v      failed       |
        +------ Waiting <------+-------------------+                              (then Listing, or Opening without a list)
 
+With a streaming initial list (R 3.2) `Opening(initial=True) --opened--> Filling --end mark--> Watching` takes the place of
+`Listing` and the opening after it. A stream that does not come to its mark falls back to a list, for this one time.
+
 Times are seconds of any clock that only grows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from random import Random
-from typing import Literal, TypeAlias
 
-from dynamo_ctrl.cache.backoff import Backoff, BackoffOptions
+from dynamo_ctrl.cache.backoff import Backoff
+from dynamo_ctrl.cache.decisions import (
+    Ask,
+    Collect,
+    Filling,
+    Listing,
+    ListPage,
+    NoEndMark,
+    Opening,
+    OpenWatch,
+    Replace,
+    State,
+    VeryShortWatch,
+    Wait,
+    Waiting,
+    Watching,
+)
+from dynamo_ctrl.cache.options import WatcherOptions
 from dynamo_ctrl.engine.errors import (
     EngineError,
     Expired,
@@ -32,129 +51,6 @@ from dynamo_ctrl.engine.errors import (
 from dynamo_ctrl.engine.port import ListOptions, VersionMatch, WatchOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatcherOptions:
-    """The bounds of one watcher. All times are seconds.
-
-    Attributes:
-        page_size: objects in one page of a list.
-        first_version: version of the first list. "" is a consistent read, paged, served from the watch cache by servers
-            since 1.31; it cannot go back in time when another API server answers after a restart. "0" takes any state
-            that the server has at hand, usually in a single answer.
-        watch_timeout: each watch ends after a time drawn uniformly from this range, so that reconnects spread.
-        idle: a stream without any event, bookmarks included, for so long is half open: it is watched again.
-        short_watch: a watch that ends sooner than this without any event has failed.
-        server_error_grace: for so long after the first internal error on a stream it is watched again without a list.
-        absent_cap: greatest back-off while the API is not served.
-        retry_after_cap: the longest `Retry-After` that is believed.
-    """
-
-    page_size: int = 500
-    first_version: Literal["", "0"] = ""
-    watch_timeout: tuple[float, float] = (300.0, 600.0)
-    idle: float = 150.0
-    short_watch: float = 1.0
-    server_error_grace: float = 0.0
-    absent_cap: float = 10.0
-    retry_after_cap: float = 300.0
-    backoff: BackoffOptions = field(default_factory=BackoffOptions)
-
-
-class VeryShortWatch(EngineError):
-    """A watch ended at once and without an event: something between us and the server does not let watches live."""
-
-    default_code, default_reason = 0, "VeryShortWatch"
-
-
-# --- what the watcher asks for
-
-
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """Get one page."""
-
-    options: ListOptions
-
-
-@dataclass(frozen=True, slots=True)
-class OpenWatch:
-    """Open a watch and tell its events."""
-
-    options: WatchOptions
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Let so many seconds pass; being woken earlier is fine."""
-
-    seconds: float
-
-
-Ask: TypeAlias = ListPage | OpenWatch | Wait
-
-
-# --- what the store has to do with an answer
-
-
-@dataclass(frozen=True, slots=True)
-class Collect:
-    """Lay the items of the page aside, invisible to readers. `fresh`: forget what was laid aside before."""
-
-    fresh: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Replace:
-    """The list is complete with this page: replace the content with what was laid aside.
-
-    Attributes:
-        version: the version that the content stands for.
-        fresh: forget what was laid aside before this page.
-        consistent: the list was a quorum read; it holds every write that was answered before its first page was asked for.
-    """
-
-    version: str
-    fresh: bool = True
-    consistent: bool = False
-
-
-# --- states
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Pages are being fetched. `version` is what the list asks for; `token` is set from the second page on."""
-
-    version: str
-    token: str = ""
-    limit: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """A watch is wanted and not open yet."""
-
-    version: str
-
-
-@dataclass(frozen=True, slots=True)
-class Watching:
-    """A watch is open."""
-
-    since: float
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """Something failed; `then` follows after the wait."""
-
-    seconds: float
-    then: Listing | Opening
-
-
-State: TypeAlias = Listing | Opening | Watching | Waiting
-
-
 class Watcher:
     """Follows one collection: one kind in one namespace or in all, with its selectors.
 
@@ -165,7 +61,8 @@ class Watcher:
         failure: why it waits; `None` otherwise.
         history_lost: the server has not reached a version that it told before, so it was restored or replaced: until the next
             list succeeds, equal versions do not mean equal objects.
-        pages, lists, watches, failures: counters for metrics.
+        pages, lists, watches, short_watches, fallbacks, failures: counters for metrics. A streaming list counts among the lists
+            and among the watches; one that was given up for a list in pages among the fall-backs.
     """
 
     def __init__(
@@ -187,13 +84,19 @@ class Watcher:
         self.scope = namespace
         self.version = ""
         self.failure: Exception | None = None
-        self.pages = self.lists = self.watches = self.failures = 0
+        self.pages = self.lists = self.watches = self.short_watches = self.fallbacks = self.failures = 0
         self._quorum = False  # the next list reads at "", until one succeeds (R 3.1 item 2)
         self.history_lost = False
         self._replaying = False  # the server replays what exists, in no order of versions (R 3.1 item 3)
         self._events = 0
+        self._markless = 0  # streams in a row that ended before their mark
         self._server_error_since: float | None = None
         self.state: State = self._new_list()
+
+    @property
+    def stream_patience(self) -> float:
+        """For so many seconds a streaming list may be silent."""
+        return self._options.stream_patience
 
     # --- asking
 
@@ -203,11 +106,9 @@ class Watcher:
         match state:
             case Listing():
                 return ListPage(self._page(state))
-            case Opening(version):
-                low, high = self._options.watch_timeout
-                return OpenWatch(
-                    replace(self._watch, resource_version=version, timeout=self._random.uniform(low, high))
-                )
+            case Opening(version, initial):
+                timeout = self._random.uniform(*self._options.watch_timeout)
+                return OpenWatch(replace(self._watch, resource_version=version, timeout=timeout, send_initial=initial))
             case Waiting(seconds, _):
                 return Wait(seconds)
             case _:
@@ -220,7 +121,12 @@ class Watcher:
         match: VersionMatch = "NotOlderThan" if state.version not in ("", "0") else ""
         return replace(self._list, limit=state.limit, resource_version=state.version, match=match)
 
-    def _new_list(self) -> Listing:
+    def _new_list(self) -> Listing | Opening:
+        if self._options.initial == "list":
+            return self._paged()
+        return Opening("" if self._quorum else self.version, initial=True)
+
+    def _paged(self) -> Listing:
         version = "" if self._quorum else self.version or self._options.first_version
         return Listing(version, limit=self._options.page_size)
 
@@ -235,26 +141,34 @@ class Watcher:
         if token:
             self.state = replace(state, token=token)
             return Collect(fresh)
+        self._complete(version)
+        self._replaying = version in ("", "0")
+        self.state = Opening(version)
+        return Replace(version, fresh=fresh, consistent=state.version == "")
+
+    def _complete(self, version: str) -> None:
         self.lists += 1
         self.version = version
         self.failure = None
         self._quorum = self.history_lost = False
-        self._replaying = version in ("", "0")
-        self.state = Opening(version)
-        return Replace(version, fresh=fresh, consistent=state.version == "")
+        self._markless = 0
 
     # --- answers to a watch
 
     def opened(self, now: float) -> None:
         """The watch is open."""
+        state = self.state
+        assert isinstance(state, Opening), state  # noqa: S101
         self.watches += 1
         self.failure = None
         self._events = 0
-        self.state = Watching(now)
+        self.state = Filling(now, state.version) if state.initial else Watching(now)
 
     def changed(self, version: str, *, added: bool) -> None:
         """An ADDED, MODIFIED or DELETED event with the object's version."""
         self._events += 1
+        if isinstance(self.state, Filling):
+            return
         if self._replaying:
             if added:
                 return
@@ -262,9 +176,33 @@ class Watcher:
         if version:
             self.version = version
 
-    def bookmark(self, version: str) -> None:
-        """A BOOKMARK event: nothing changed up to that version."""
-        self.changed(version, added=False)
+    def bookmark(self, version: str, *, ends_initial: bool = False) -> Replace | None:
+        """A BOOKMARK event: everything up to that version was told. `ends_initial`: it carries the mark of a streaming list.
+
+        Returns what to do with what was laid aside, where it is the awaited mark. A bookmark that should have been the mark and
+        is not gives the stream up (`ask` tells what to do instead).
+        """
+        state = self.state
+        if not isinstance(state, Filling):
+            self.changed(version, added=False)
+            return None
+        if not ends_initial:
+            self._fall_back()
+            return None
+        self._events += 1
+        self._complete(version)
+        self._replaying = False
+        self.state = Watching(state.since)
+        return Replace(version, fresh=False, consistent=state.version == "")
+
+    def silent(self) -> None:
+        """A streaming list told nothing for `stream_patience`: it is given up for a list in pages."""
+        self._fall_back()
+
+    def _fall_back(self) -> None:
+        self.fallbacks += 1
+        self._markless = 0
+        self.state = self._paged()
 
     def skipped(self) -> None:
         """An event that cannot be used (malformed, of another kind, of an unknown type); the stream goes on."""
@@ -273,12 +211,23 @@ class Watcher:
     def ended(self, now: float) -> None:
         """The stream ended, was cut, or fell silent: a normal end, unless it was very short (R 3.1 item 6)."""
         state = self.state
+        if isinstance(state, Filling):
+            self._ended_early(now)
+            return
         assert isinstance(state, Watching), state  # noqa: S101
         if self._events == 0 and now - state.since < self._options.short_watch:
+            self.short_watches += 1
             lived = f"the watch ended after {now - state.since:.3f} s without an event"
             self._wait(VeryShortWatch(lived), now, self._new_list())
         else:
             self.state = Opening(self.version)
+
+    def _ended_early(self, now: float) -> None:
+        self._markless += 1
+        if self._markless >= self._options.stream_attempts:
+            self._fall_back()
+        else:
+            self._wait(NoEndMark("the streaming list ended before its end mark"), now, self._new_list())
 
     # --- failures
 
@@ -288,6 +237,12 @@ class Watcher:
         match state:
             case Listing():
                 self._list_failed(state, error, now)
+            case Opening(version, True):
+                self._stream_refused(version, error, now)
+            case Filling(_, version) if not isinstance(error, Unanswered | Unreachable):
+                self._stream_refused(version, error, now)
+            case Filling():
+                self._ended_early(now)
             case Opening():
                 self._watch_refused(error, now)
             case Watching():
@@ -307,6 +262,21 @@ class Watcher:
             self.state = self._new_list()
         else:
             self._wait(error, now, self._new_list())
+
+    def _stream_refused(self, version: str, error: Exception, now: float) -> None:
+        """R 3.2: throttled or refused is tried again, a version that is not there without one, anything else is listed."""
+        lost = isinstance(error, TooLargeResourceVersion)
+        if isinstance(error, TooManyRequests | Unreachable):
+            self._wait(error, now, self._new_list())
+        elif lost or isinstance(error, Expired):
+            self._quorum = True
+            self.history_lost |= lost
+            if version:
+                self.state = self._new_list()
+            else:
+                self._wait(error, now, self._new_list())
+        else:
+            self._fall_back()
 
     def _watch_refused(self, error: Exception, now: float) -> None:
         if isinstance(error, TooManyRequests | Unreachable):

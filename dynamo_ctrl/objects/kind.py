@@ -36,7 +36,7 @@ class Kind(Generic[O_co]):
     """
 
     __slots__ = (
-        "_hash", "api_version", "group", "kind", "model", "namespaced", "plural", "short", "spec_codec", "status_codec",
+        "_hash", "api_version", "group", "id", "kind", "model", "namespaced", "plural", "short", "spec_codec", "status_codec",
         "status_subresource", "version",
     )  # fmt: skip
 
@@ -61,6 +61,7 @@ class Kind(Generic[O_co]):
         self.status_subresource = status_subresource
         self.short = short
         self.api_version = f"{group}/{version}" if group else version
+        self.id = f"{kind}.{group}"
         spec, status = model.sections()
         self.spec_codec: Codec[Any] = Codec(spec)
         self.status_codec: Codec[Any] = Codec(status)

@@ -96,7 +96,7 @@ async def test_the_last_handle_stops_the_informer_and_a_new_one_starts_afresh(sc
         engine.page(config_map("b", 20), version=20)
         again = cache.informer(CONFIG_MAP)
         await settle()
-        assert [obj.key.name for obj in again.shared.overlay.list()] == ["b"]
+        assert [obj.key.name for obj in again.shared.store.list()] == ["b"]
         assert list(cache.view({CONFIG_MAP: again}).list(CONFIG_MAP)) != []
 
 
@@ -209,7 +209,7 @@ async def test_two_caches_share_nothing(scripted: Any, config_map: Make) -> None
     for number, engine in enumerate(engines):
         engine.page(config_map(f"of-{number}", 1), version=10)
     async with running(caches[0]), running(caches[1]):
-        assert [[obj.key.name for obj in informer.shared.overlay.list()] for informer in informers] == [
+        assert [[obj.key.name for obj in informer.shared.store.list()] for informer in informers] == [
             ["of-0"],
             ["of-1"],
         ]

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from dynamo_ctrl.cache.cache import Cache, CacheOptions
+from dynamo_ctrl.cache.options import WatcherOptions
 from dynamo_ctrl.cache.state import Phase
-from dynamo_ctrl.cache.watcher import WatcherOptions
 from dynamo_ctrl.clock import SystemClock
 from dynamo_ctrl.engine.port import Engine, ListOptions
 from dynamo_ctrl.engine.registry import EngineConfig, open_engine

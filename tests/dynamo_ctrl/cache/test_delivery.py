@@ -185,12 +185,12 @@ def test_whatever_is_merged_a_reader_ends_with_the_content(data: st.DataObject) 
         if subscription.started:
             subscription.offer(changes)
         elif data.draw(st.booleans()):
-            subscription.begin(store)
+            subscription.begin(store.told())
     if not subscription.started:
-        subscription.begin(store)
+        subscription.begin(store.told())
     while len(subscription):
         take()
-    assert content == {obj.key.name: obj for obj in store}
+    assert content == {obj.key.name: obj for obj in store.told()}
 
 
 def test_a_change_has_at_least_one_side() -> None:

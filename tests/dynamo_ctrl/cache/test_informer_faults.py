@@ -33,7 +33,7 @@ async def test_the_first_list_is_not_half_visible(scene: Any, scripted: Any, con
     async with scene(engine) as it:
         assert it.phase is Phase.SYNCING
         assert it.changes() == []
-        assert len(it.informer.shared.overlay.store) == 0
+        assert len(it.informer.shared.store) == 0
         assert not it.informer.ready
         engine.page(config_map("b", 2), version=10)
         await settle()

@@ -9,11 +9,11 @@ import pytest
 
 from dynamo_ctrl.cache import state
 from dynamo_ctrl.cache.cache import Cache, CacheOptions
+from dynamo_ctrl.cache.decisions import Replace
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.informer import Informer
 from dynamo_ctrl.cache.state import LIVE, Phase, SourceState
 from dynamo_ctrl.cache.view import SELECTORS, CachedView, SourceUnavailable, View
-from dynamo_ctrl.cache.watcher import Replace
 from dynamo_ctrl.engine.errors import Forbidden, Unavailable
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET, ConfigMap
 from dynamo_ctrl.objects.key import Key

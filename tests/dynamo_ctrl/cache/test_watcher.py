@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from dynamo_ctrl.cache.backoff import BackoffOptions
-from dynamo_ctrl.cache.watcher import (
+from dynamo_ctrl.cache.decisions import (
     Collect,
     Listing,
     ListPage,
@@ -15,10 +15,10 @@ from dynamo_ctrl.cache.watcher import (
     Replace,
     Wait,
     Waiting,
-    Watcher,
-    WatcherOptions,
     Watching,
 )
+from dynamo_ctrl.cache.options import WatcherOptions
+from dynamo_ctrl.cache.watcher import Watcher
 from dynamo_ctrl.engine.errors import (
     EngineError,
     Expired,

@@ -7,16 +7,16 @@ from random import Random
 import pytest
 
 from dynamo_ctrl.cache.backoff import BackoffOptions
-from dynamo_ctrl.cache.watcher import (
+from dynamo_ctrl.cache.decisions import (
     Listing,
     ListPage,
     Opening,
     OpenWatch,
     VeryShortWatch,
     Wait,
-    Watcher,
-    WatcherOptions,
 )
+from dynamo_ctrl.cache.options import WatcherOptions
+from dynamo_ctrl.cache.watcher import Watcher
 from dynamo_ctrl.engine.errors import (
     EngineError,
     Expired,

@@ -31,10 +31,12 @@ async def furnish(engine: Engine, manager: Manager, programs: tuple[Loaded, ...]
         UsageError: a definition that the engine refuses.
         NotAProgram, DefinitionError: see `load_programs`.
     """
+    plane = install.data_plane()
     applier = Applier(engine, namespace="default", known=(), sleep=asyncio.sleep)
-    await applier.apply([Manifest(SOURCE, document) for document in install.definitions(programs)])
-    plane = [loaded.program for loaded in install.data_plane()]
-    manager.add_runnable("data plane", partial(_run, engine, plane, clock), group=Order.OTHERS)
+    await applier.apply([Manifest(SOURCE, document) for document in install.definitions((*programs, *plane))])
+    manager.add_runnable(
+        "data plane", partial(_run, engine, [loaded.program for loaded in plane], clock), group=Order.OTHERS
+    )
 
 
 async def _run(engine: Engine, plane: list[object], clock: Clock) -> None:

@@ -7,6 +7,7 @@ their Pods, and Pods live as if there were a kubelet. Time comes from the `Reque
     replica_set.ReplicaSetProgram     creates Pods, and chooses which ones go
     pod.PodProgram                    schedules, starts, crashes and ends Pods
     claim.ClaimProgram                binds PersistentVolumeClaims
+    leader_worker_set.LeaderWorkerSetProgram    groups of Pods; also for a real cluster where nobody else makes them
 
 Annotations on a Pod (`annotations.py`) steer its life. The harness of the real cluster reads the same ones, so the same
 manifests behave alike on both; `tests/programs/data_plane/scenarios` compares them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from data_plane.accounts import account_of, missing_account
 from data_plane.family import size
 from data_plane.replica_set_status import available_in, replica_set_status
 from data_plane.victims import is_active, victims
@@ -12,12 +13,11 @@ from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.controller.predicate import created
-from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.objects.builtin.apps import REPLICA_SET, ReplicaSet
 from dynamo_ctrl.objects.builtin.core import POD, SERVICE_ACCOUNT, Pod, ServiceAccount
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
 from dynamo_ctrl.objects.key import Key
-from dynamo_ctrl.program.effect import Create, Delete, Effect, Event, Refuse
+from dynamo_ctrl.program.effect import Create, Delete, Effect, Event
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
@@ -25,18 +25,9 @@ from dynamo_ctrl.program.result import Result, Step
 BURST: Final = 500
 """Pods that one attempt creates or deletes at most."""
 
-DEFAULT_ACCOUNT: Final = "default"
-"""Every namespace of a real cluster has it; here it counts as present."""
-
-
-def service_account(rs: ReplicaSet) -> str:
-    """The ServiceAccount that its Pods run under."""
-    spec = rs.spec.template.get("spec") or {}
-    return spec.get("serviceAccountName") or DEFAULT_ACCOUNT
-
 
 def _account_of(rs: ReplicaSet) -> Iterable[str]:
-    return (f"{rs.metadata.namespace}/{service_account(rs)}",)
+    return (f"{rs.metadata.namespace}/{account_of(rs.spec.template)}",)
 
 
 def _owner_of(rs: ReplicaSet) -> Iterable[str]:
@@ -101,14 +92,9 @@ class ReplicaSetProgram:
 
 
 def _creations(rs: ReplicaSet, count: int, view: View) -> tuple[Effect, ...]:
-    account = service_account(rs)
-    if account != DEFAULT_ACCOUNT and view.get(SERVICE_ACCOUNT, Key(rs.metadata.namespace, account)) is None:
-        where = f"{rs.metadata.namespace}/{account}"
-        text = (
-            f'pods "{rs.metadata.name}-" is forbidden: error looking up service account {where}:'
-            f' serviceaccount "{account}" not found'
-        )
-        return (Refuse(message=text, error=Forbidden(text)),)
+    refusal = missing_account(rs.spec.template, f"{rs.metadata.name}-", rs.metadata.namespace, view)
+    if refusal is not None:
+        return (refusal,)
     return tuple(Create(object=pod_of(rs), event=_told("SuccessfulCreate", "Created pod")) for _ in range(count))
 
 

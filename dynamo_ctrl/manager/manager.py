@@ -47,9 +47,10 @@ from dynamo_ctrl.manager.errors import LeadershipLost, ManagerError, Stopping, c
 from dynamo_ctrl.manager.events import EventRecorder
 from dynamo_ctrl.manager.groups import Order, Runnable
 from dynamo_ctrl.manager.health import Checks
-from dynamo_ctrl.manager.http import Handler, parse_address, servers
+from dynamo_ctrl.manager.http import Handler
 from dynamo_ctrl.manager.life import Life, Phase
 from dynamo_ctrl.manager.options import ManagerOptions
+from dynamo_ctrl.manager.pages import Pages, Where
 from dynamo_ctrl.manager.request_numbers import RequestNumbers
 from dynamo_ctrl.manager.roster import Roster
 from dynamo_ctrl.manager.stages import GRACE, Stages
@@ -97,8 +98,7 @@ class Manager:
         lease_engine: OpenEngine | None = None,
     ) -> None:
         self.options = options if options is not None else ManagerOptions()
-        health = parse_address("health_address", self.options.health_address)
-        parse_address("metrics_address", self.options.metrics_address)
+        self._pages = Pages(self.options.health_address, self.options.metrics_address)
         self._clock: Clock = clock if clock is not None else config.clock if config is not None else SystemClock()
         self._log: FilteringBoundLogger = log if log is not None else structlog.get_logger()
         self._random = random
@@ -137,7 +137,7 @@ class Manager:
         self._debug = DebugPages(
             informers=self._informers,
             clock=self._clock,
-            served=self.options.debug or (health is not None and is_loopback(health[0])),
+            served=self.options.debug or is_loopback(self._pages.host("health")),
         )
         self.registry = metrics.new_registry(
             metrics.ManagerCollector(
@@ -150,6 +150,10 @@ class Manager:
                 watchdog=self._watchdog,
             )
         )
+        self.serve("healthz", self.healthz.respond, on="health")
+        self.serve("readyz", self.readyz.respond, on="health")
+        self.serve("debug", self._debug.respond, on="health")
+        self.serve("metrics", lambda path, query: metrics.respond(self.registry))
         for program in programs:
             self.add(program)
 
@@ -268,6 +272,15 @@ class Manager:
         """Add something that runs as long as the manager does, or as long as it leads. See `Order`. Raises `Stopping`."""
         self._stages.add(Runnable(name=name, run=run, ready=ready), group)
 
+    def serve(self, route: str, handler: Handler, *, on: Where = "metrics") -> None:
+        """Answer `/route` and everything below, beside the metrics or beside the health checks.
+
+        Raises:
+            ValueError: the route is taken there.
+            AlreadyStarted: the servers run.
+        """
+        self._pages.add(on, route, handler)
+
     def _hire(self, definition: Definition) -> tuple[Controller, Reconcile]:
         controller = Controller(
             name=definition.name,
@@ -322,10 +335,7 @@ class Manager:
         try:
             _opened(self._recorder).start(self._life.failed)
             self._roster.open()
-            for server in servers(
-                ("health_address", self.options.health_address, self._health_routes()),
-                ("metrics_address", self.options.metrics_address, self._metrics_routes()),
-            ):
+            for server in self._pages.servers():
                 self.add_runnable(f"http {server.address}", server.run, group=Order.HTTP, ready=server.ready)
             if self._watchdog is not None:
                 self.add_runnable("loop watchdog", self._watchdog.run, group=Order.HTTP)
@@ -342,7 +352,8 @@ class Manager:
                     tasks.create_task(self._lead(lease), name=f"manager: lead {lease}".strip())
             self._started.set()
         except Exception as error:  # noqa: BLE001  (handed to `run`, which stops what has been started)
-            self._life.failed(cause(error))
+            if not (isinstance(error, Stopping) and self._life.over):
+                self._life.failed(cause(error))
 
     async def _lead(self, lease: str) -> None:
         await self._electorate.elected(lease)
@@ -370,14 +381,8 @@ class Manager:
             self._log.error("the manager did not stop in time", hanging=hanging)
         return hanging
 
-    def _health_routes(self) -> dict[str, Handler]:
-        return {"healthz": self.healthz.respond, "readyz": self.readyz.respond, "debug": self._debug.respond}
-
     def _informers(self) -> Iterable[SharedInformer[Any]]:
         return self._cache.informers if self._cache is not None else ()
-
-    def _metrics_routes(self) -> dict[str, Handler]:
-        return {"metrics": lambda path, query: metrics.respond(self.registry)}
 
     async def _caches_known(self) -> None:
         if syncing := await caches_known(self.cache, self.options.sync_timeout):

@@ -296,7 +296,7 @@ async def test_an_end_that_takes_too_long_counts_what_was_not_sent() -> None:
     bench = Bench()
 
     class Slow(MemoryEngine):
-        async def create(self, *arguments: Any) -> bytes:
+        async def create(self, *arguments: Any, **more: Any) -> bytes:
             await asyncio.sleep(1000)
             return b""
 

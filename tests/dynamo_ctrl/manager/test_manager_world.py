@@ -94,10 +94,10 @@ async def test_two_managers_in_one_process_share_a_cluster_and_nothing_else() ->
 class SlowEvents(MemoryEngine):
     """A server that takes a second for each event."""
 
-    async def create(self, kind: Kind[Any], namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: Kind[Any], *arguments: Any, **more: Any) -> bytes:
         if kind == EVENT:
             await asyncio.sleep(1)
-        return await super().create(kind, namespace, body)
+        return await super().create(kind, *arguments, **more)
 
 
 async def test_events_of_the_last_moment_are_sent() -> None:

@@ -12,7 +12,7 @@ import pytest
 from dynamo_ctrl.cache.cache import CacheOptions
 from dynamo_ctrl.controller.options import ControllerOptions
 from dynamo_ctrl.manager.errors import InvalidOption
-from dynamo_ctrl.manager.options import ManagerOptions, resolve
+from dynamo_ctrl.manager.options import LeaderElectionOptions, ManagerOptions, resolve
 
 GIVEN: Mapping[str, Any] = {
     "name": "mine",
@@ -83,3 +83,37 @@ def test_options_cannot_change() -> None:
     options = ManagerOptions(controllers=MappingProxyType({}))
     with pytest.raises(AttributeError):
         options.name = "other"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"lease_duration": 10}, "lease_duration: must be more than renew_deadline (10)"),
+        ({"renew_deadline": 2.4, "guard_margin": 0}, "renew_deadline: must be more than 1.2 times retry_period (2)"),
+        ({"guard_margin": 7.7}, "guard_margin: must leave writes more than 1.2 times retry_period"),
+        ({"retry_period": 0}, "retry_period: must be positive and finite, got 0.0"),
+        ({"lease_duration": float("inf")}, "lease_duration: must be positive and finite, got inf"),
+        ({"renew_deadline": -1}, "renew_deadline: must be positive and finite"),
+        ({"guard_margin": -1}, "guard_margin: must be finite and not negative"),
+        ({"health_tolerance": -1}, "health_tolerance: must be finite and not negative"),
+        ({"name": ""}, "name: must be given when leader election is enabled"),
+        ({"groups": {"graph": ""}}, "groups: the lease of 'graph' needs a name"),
+        ({"renewal": "never"}, "Invalid enum value 'never'"),
+    ],
+)
+def test_the_durations_of_an_election_keep_their_distance(given: dict[str, Any], rule: str) -> None:
+    """R 1.8, config checks: lease > renew > retry * 1.2, all positive."""
+    with pytest.raises(InvalidOption) as caught:
+        resolve(ManagerOptions, {"leader_election": {"enabled": True, "name": "lease", **given}})
+    assert caught.value.field.startswith("leader_election")
+    assert caught.value.rule.startswith(rule)
+
+
+def test_a_request_of_the_election_may_take_half_the_renew_deadline_and_a_second_at_least() -> None:
+    assert LeaderElectionOptions().request_timeout == 5.0
+    assert LeaderElectionOptions(renew_deadline=1.5, retry_period=0.2, lease_duration=3).request_timeout == 1.0
+
+
+def test_the_leases_are_that_of_the_manager_and_those_of_groups_each_once() -> None:
+    options = LeaderElectionOptions(name="main", groups={"a": "other", "b": "other", "c": "main"})
+    assert options.leases() == ("main", "other")

@@ -34,6 +34,9 @@ class RunOptions:
         until_ready: end as soon as everything applied is ready.
         timeout: seconds for `until_ready`.
         debug: whether `/debug/` is shown although other machines reach the health address.
+        leader_elect: whether only one of several replicas works.
+        leader_elect_id: name of the Lease.
+        leader_elect_namespace: of the Lease.
     """
 
     engine: str = "kubernetes"
@@ -48,6 +51,9 @@ class RunOptions:
     metrics_bind_address: str | None = None
     health_bind_address: str | None = None
     debug: bool = False
+    leader_elect: bool | None = None
+    leader_elect_id: str | None = None
+    leader_elect_namespace: str | None = None
     config: Path | None = None
     log_format: LogFormat | None = None
     log_level: LogLevel | None = None
@@ -281,6 +287,17 @@ def _process(run: argparse.ArgumentParser) -> None:
         help="where /healthz and /readyz are served (/debug/ too, on a loopback address); may be the same address",
     )  # fmt: skip
     group.add_argument("--debug", action="store_true", help="serve /debug/ although other machines reach the address")
+    group.add_argument(
+        "--leader-elect", action=argparse.BooleanOptionalAction,
+        help="work only while this replica holds a Lease; not by default",
+    )  # fmt: skip
+    group.add_argument(
+        "--leader-elect-id", action=_Once, metavar="NAME", help="of the Lease; dynamo-manager by default"
+    )
+    group.add_argument(
+        "--leader-elect-namespace", action=_Once, type=_namespace, metavar="NAME",
+        help="of the Lease; the Pod's own by default",
+    )  # fmt: skip
     group.add_argument(
         "--config", action=_Once, type=Path, metavar="FILE", help="configuration file; flags win over it"
     )

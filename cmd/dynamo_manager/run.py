@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.engine.registry import EngineConfig, open_engine
+from dynamo_ctrl.manager.elector import OpenEngine
 from dynamo_ctrl.manager.groups import Order
 from dynamo_ctrl.manager.manager import Manager
 from dynamo_ctrl.manager.request_numbers import RequestNumbers
@@ -51,6 +55,7 @@ async def run(options: RunOptions, settings: Settings) -> int:
             options=replace(settings.manager, cache=cache),
             clock=clock,
             requests=requests,
+            lease_engine=None if engine.name == MEMORY else _lease_engine(options.engine, config),
         )
         if engine.name == MEMORY:
             await furnish(engine, manager, programs, clock)
@@ -63,6 +68,18 @@ async def run(options: RunOptions, settings: Settings) -> int:
             with install_signals(work.interrupt):
                 await manager.run()
             return work.code
+
+
+def _lease_engine(name: str, config: EngineConfig) -> OpenEngine:
+    """Opens a connection of the leader election's own, in whatever loop runs; its requests are counted in this one."""
+    home, count = asyncio.get_running_loop(), config.on_request
+
+    def on_request(*request: Any) -> None:
+        if count is not None:
+            with suppress(RuntimeError):  # this loop is closed: nobody counts any more
+                home.call_soon_threadsafe(count, *request)
+
+    return partial(open_engine, name, replace(config, user_agent=f"{NAME}/leader-election", on_request=on_request))
 
 
 def _stages(

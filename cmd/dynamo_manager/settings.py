@@ -15,7 +15,7 @@ from typing import Any, Final
 from dynamo_ctrl.manager.options import ManagerOptions, resolve
 from dynamo_ctrl.objects.frozen import EMPTY, JsonMap
 from dynamo_manager import documents
-from dynamo_manager.cli import RunOptions
+from dynamo_manager.cli import MEMORY, RunOptions
 from dynamo_manager.errors import UsageError
 from dynamo_manager.logs import FORMATS, LEVELS, LogFormat, LogLevel
 
@@ -52,9 +52,6 @@ def settle(options: RunOptions) -> Settings:
     """
     document = configuration(options.config) if options.config is not None else EMPTY
     section = _Section(document, "")
-    election = section.section("leaderElection")
-    if election.one_of("enabled", (True, False), False):
-        raise election.wrong("enabled", "is not supported yet; set it to false and run one replica")
     server = section.section("server")
     logging = section.section("logging")
     restricted = section.section("namespace").text("restricted")
@@ -66,8 +63,15 @@ def settle(options: RunOptions) -> Settings:
         "debug": options.debug,
         "controller": {"workers": options.workers},
         "cache": {"namespaces": list(namespaces)},
+        "leader_election": {
+            "enabled": options.leader_elect,
+            "name": options.leader_elect_id,
+            "namespace": options.leader_elect_namespace,
+            "renewal": "loop" if options.engine == MEMORY else None,
+        },
     }
     file = {
+        "leader_election": _election(section.section("leaderElection"), options),
         "health_address": None if options.health_bind_address else _address(server, "healthProbe"),
         "metrics_address": None if options.metrics_bind_address else _metrics_address(server),
     }
@@ -77,6 +81,14 @@ def settle(options: RunOptions) -> Settings:
         log_format=options.log_format or logging.one_of("format", FORMATS, "json" if document else "text"),
         log_level=options.log_level or logging.one_of("level", LEVELS, "info"),
     )
+
+
+def _election(section: _Section, options: RunOptions) -> dict[str, Any]:
+    """What the document says of the election; the Lease has a name by default, but not where the document enables it."""
+    enabled, name = section.one_of("enabled", (True, False), False), section.text("id")
+    if enabled and not name and options.leader_elect is None and options.leader_elect_id is None:
+        raise section.wrong("id", "must be given when leader election is enabled")
+    return {"enabled": enabled, "name": name or NAME, "namespace": section.text("namespace")}
 
 
 def configuration(path: Path) -> JsonMap:

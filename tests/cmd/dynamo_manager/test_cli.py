@@ -22,13 +22,14 @@ def test_every_flag_reaches_its_option() -> None:
         "run", "--engine", "other", "--kubeconfig", "k", "--context", "c", "--namespace", "a", "--namespace", "b",
         "--programs", "x,y", "--workers", "3", "--apply", "1.yaml", "2.yaml", "--apply", "3.yaml", "--until-ready",
         "--timeout", "1m30s", "--metrics-bind-address", ":8080", "--health-bind-address", "127.0.0.1:8081",
-        "--config", "f", "--log-format", "json", "--log-level", "debug",
+        "--config", "f", "--log-format", "json", "--log-level", "debug", "--leader-elect", "--leader-elect-id", "i",
+        "--leader-elect-namespace", "n",
     ])  # fmt: skip
     assert given == RunOptions(
         engine="other", kubeconfig=Path("k"), context="c", namespaces=("a", "b"), programs=("x", "y"), workers=3,
         apply=((Path("1.yaml"), Path("2.yaml")), (Path("3.yaml"),)), until_ready=True, timeout=90.0,
         metrics_bind_address=":8080", health_bind_address="127.0.0.1:8081", config=Path("f"), log_format="json",
-        log_level="debug",
+        log_level="debug", leader_elect=True, leader_elect_id="i", leader_elect_namespace="n",
     )  # fmt: skip
 
 

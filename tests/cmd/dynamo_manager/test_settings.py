@@ -104,7 +104,8 @@ def test_a_section_that_is_there_brings_the_operator_s_own_defaults(
         ("logging: {level: loud}", "logging.level", "must be one of debug, info, warning, error"),
         ("logging: {format: 1}", "logging.format", "must be one of text, json"),
         ("namespace: {restricted: 7}", "namespace.restricted", "must be a text"),
-        ("leaderElection: {enabled: true}", "leaderElection.enabled", "not supported yet"),
+        ("leaderElection: {enabled: true}", "leaderElection.id", "must be given when leader election is enabled"),
+        ("leaderElection: {enabled: true, id: 5}", "leaderElection.id", "must be a text"),
         ("leaderElection: {enabled: maybe}", "leaderElection.enabled", "must be one of true, false"),
     ],
 )
@@ -113,6 +114,30 @@ def test_a_bad_field_is_named_with_its_rule(settled: Callable[..., Settings], te
         settled(text)
     assert f"{field}: " in str(raised.value)
     assert rule in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "flags", "enabled", "name", "namespace"),
+    [
+        (None, {}, False, NAME, ""),
+        (None, {"leader_elect": True}, True, NAME, ""),
+        (None, {"leader_elect": True, "leader_elect_id": "i", "leader_elect_namespace": "n"}, True, "i", "n"),
+        ("leaderElection: {enabled: true, id: doc, namespace: here}", {}, True, "doc", "here"),
+        ("leaderElection: {enabled: true, id: doc}", {"leader_elect": False}, False, "doc", ""),
+        ("leaderElection: {enabled: true, id: doc}", {"leader_elect_id": "flag"}, True, "flag", ""),
+        ("leaderElection: {enabled: true}", {"leader_elect_id": "flag"}, True, "flag", ""),
+    ],
+)
+def test_leader_election_is_settled_from_flags_and_file(
+    settled: Callable[..., Settings], text: str | None, flags: dict[str, Any], enabled: bool, name: str, namespace: str
+) -> None:
+    election = settled(text, **flags).manager.leader_election
+    assert (election.enabled, election.name, election.namespace) == (enabled, name, namespace)
+    assert election.renewal == "thread"
+
+
+def test_the_memory_engine_renews_on_the_managers_loop(settled: Callable[..., Settings]) -> None:
+    assert settled(engine="memory", leader_elect=True).manager.leader_election.renewal == "loop"
 
 
 def test_a_flag_makes_the_file_s_field_unread(settled: Callable[..., Settings]) -> None:

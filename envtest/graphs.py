@@ -33,7 +33,7 @@ def graph(namespace: str, name: str = "g", *components: Tree) -> Tree:
 
 
 def path(namespace: str, resource: str, name: str = "", subresource: str = "") -> str:
-    """The path of a collection or an object of `nvidia.com` or of what a graph makes."""
+    """The path of a collection or an object of `nvidia.com`, or of what a graph makes."""
     parts = (_prefix(resource), "namespaces", namespace, resource, name, subresource)
     return "/".join(part for part in parts if part)
 
@@ -44,6 +44,10 @@ def _prefix(resource: str) -> str:
             return "/apis/nvidia.com/v1beta1"
         case "deployments" | "replicasets":
             return "/apis/apps/v1"
+        case "leaderworkersets":
+            return "/apis/leaderworkerset.x-k8s.io/v1"
+        case "podgroups":
+            return "/apis/scheduling.volcano.sh/v1beta1"
         case "roles" | "rolebindings":
             return "/apis/rbac.authorization.k8s.io/v1"
         case "events":

@@ -22,11 +22,11 @@ def main() -> int:
             account = f"--serviceaccount={NAMESPACE}:{NAME}"
             cluster.kubectl("create", "clusterrolebinding", "tour", "--clusterrole=cluster-admin", account)
             cluster.kubectl("create", "namespace", "tour")
-            log = cluster.directory / "manager.log"
+            tour = Tour(cluster, installation, "tour", cluster.directory)
             try:
-                rights = used(Tour(cluster, installation, "tour", log).make())
+                rights = used(tour.make())
             except TimeoutError as error:
-                _say(f"rights: {error}\n{log.read_text()[-4000:]}")
+                _say(f"rights: {error}\n{tour.log.read_text()[-4000:]}")
                 return 1
     except EnvtestError as error:
         _say(f"rights: {error}")

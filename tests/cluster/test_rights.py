@@ -17,7 +17,7 @@ def test_the_role_has_no_rule_too_few_and_none_too_many(
     cluster: Cluster, installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
     assert installation.rules() == yaml.safe_load(ROLE.read_text())["rules"]
-    needed = used(Tour(cluster, installation, namespace, tmp_path / "manager.log").make())
+    needed = used(Tour(cluster, installation, namespace, tmp_path).make())
     held = granted(installation.rules())
     assert sorted(map(str, needed - held)) == [], "missing: run `make rights`"
     assert sorted(map(str, held - needed)) == [], "unused: run `make rights`"

@@ -22,6 +22,7 @@ from dynamo_ctrl.testing import FakeCache
 from dynamo_ctrl.testing.widget import WIDGET, Widget, WidgetStatus, widget
 from tests.dynamo_ctrl.plan.widgets import POLICY, WidgetProgram, child, deploying, deployment
 
+UID = "0b5a4b5c-2f0e-4c1d-9d2b-7f6a3c1e8d90"
 AUTHOR = Author(controller="widget", primary=WIDGET.ref("ns/w"), step="children", effect="Sync")
 
 
@@ -67,9 +68,9 @@ def test_what_somebody_changed_is_planned_path_by_path() -> None:
 
 def test_objects_of_a_cluster_keep_their_uids() -> None:
     program = WidgetProgram(lambda request: [Create(object=child(CONFIG_MAP, "c"))])
-    owner = WIDGET.object({**widget().content(), "metadata": {"name": "w", "namespace": "ns", "uid": "from-a-cluster"}})
+    owner = WIDGET.object({**widget().content(), "metadata": {"name": "w", "namespace": "ns", "uid": UID}})
     (write,) = plan(program, [owner]).writes
-    assert write.content["metadata"]["ownerReferences"][0]["uid"] == "from-a-cluster"
+    assert write.content["metadata"]["ownerReferences"][0]["uid"] == UID
 
 
 def test_a_deletion_takes_along_what_the_object_owns() -> None:

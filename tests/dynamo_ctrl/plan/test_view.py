@@ -14,6 +14,7 @@ from dynamo_ctrl.engine.memory.core import Core
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
 from dynamo_ctrl.objects.frozen import JsonMap
+from dynamo_ctrl.objects.patch import Patch
 from dynamo_ctrl.plan.follower import Followers
 from dynamo_ctrl.plan.scratch import Scratch
 from dynamo_ctrl.plan.view import ScratchView
@@ -67,6 +68,19 @@ def test_what_has_not_changed_stays_the_same_object(scratch: Scratch) -> None:
     first = reads.get(WIDGET, "ns/a")
     scratch.add(widget("b"))
     assert reads.get(WIDGET, "ns/a") is first
+
+
+def test_a_spec_that_has_not_changed_stays_decoded(scratch: Scratch) -> None:
+    reads = view(scratch)
+    scratch.add(widget("a"))
+    before = reads.get(WIDGET, "ns/a")
+    assert before is not None
+    spec = before.spec
+    scratch.core.patch(WIDGET, before.key, Patch.merge({"status": {"state": "ok"}}), subresource="status")
+    after = reads.get(WIDGET, "ns/a")
+    assert after is not None
+    assert after.status.state == "ok"
+    assert after.spec is spec
 
 
 def test_selectors_and_projections_are_those_that_were_declared(scratch: Scratch) -> None:

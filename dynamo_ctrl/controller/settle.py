@@ -14,6 +14,7 @@ the run, unless the answer names another.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 
 from structlog.typing import FilteringBoundLogger
@@ -22,7 +23,7 @@ from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.controller.context import reconcile_id
 from dynamo_ctrl.controller.echo import Echo
-from dynamo_ctrl.controller.numbers import ControllerNumbers
+from dynamo_ctrl.controller.numbers import RECONCILE_BOUNDS, ControllerNumbers
 from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.engine.rights import missing_rule
 from dynamo_ctrl.objects.key import Key
@@ -72,7 +73,10 @@ class Settler:
     def settle(self, entry: Entry[Key], answer: Answer, now: float) -> None:
         """End the run as `answer` says. Raises the error of a panic if panics are not to be recovered from."""
         numbers = self._numbers
-        numbers.time.observe(now - entry.started_at)
+        time = numbers.time
+        seconds = now - entry.started_at
+        time.counts[bisect_left(RECONCILE_BOUNDS, seconds)] += 1
+        time.sum += seconds
         if answer is DONE and not self._echoes:
             numbers.success += 1
             self._queue.done(entry, now)

@@ -2,7 +2,8 @@
 
 Contract:
 
-- A worker that sleeps is woken in the turn of the loop in which a key is added; there is no task for each key.
+- A worker that sleeps is woken in the turn of the loop in which a key is added, unless one is on its way already; there is no
+  task for each key.
 - A plain reconcile runs inline, and the next one after it. A worker that is about to wait wakes another one if there is more to
   do. After a slice of the loop's time a worker lets everybody else run.
 - One timer, for the earliest waiting key.
@@ -68,6 +69,7 @@ class Workers:
         self._timeout = timeout
         self._history = history if history is not None else History()
         self._sleepers: deque[asyncio.Future[None]] = deque()
+        self._coming = 0  # workers that will look at the queue without being woken
         self._timer: asyncio.TimerHandle | None = None
         self._timer_due = math.inf
 
@@ -83,7 +85,7 @@ class Workers:
         """The key wants to run. See `WorkQueue.add`."""
         now = self._clock.monotonic()
         self._queue.add(key, now, cause=cause, priority=priority, after=after, fresh=fresh)
-        if self._sleepers:
+        if self._sleepers and not self._coming:
             if self._queue.more:
                 self._wake()
             else:
@@ -116,8 +118,8 @@ class Workers:
             try:
                 answer = reconcile(entry.key)
                 if not isinstance(answer, Answer):
-                    if self._sleepers and queue.more:  # this worker is about to wait: somebody else goes on
-                        self._wake()
+                    if self._sleepers and not self._coming and queue.more:
+                        self._wake()  # this worker is about to wait: somebody else goes on
                     answer = await (self._in_time(answer, deadline) if deadline else answer)
             except Exception as error:  # noqa: BLE001  (whatever a reconcile raises is that key's failure, not the process's)
                 answer = Answer(error=error, panic=True)
@@ -126,7 +128,9 @@ class Workers:
             settle(entry, answer, now)
             keep(entry)
             if now - began > self._slice:
+                self._coming += 1
                 await asyncio.sleep(0)
+                self._coming -= 1
                 began = now = monotonic()
 
     async def _in_time(self, pending: Awaitable[Answer], seconds: float) -> Answer:
@@ -145,12 +149,14 @@ class Workers:
         sleeper = asyncio.get_running_loop().create_future()
         self._sleepers.append(sleeper)
         await sleeper
+        self._coming -= 1
 
     def _wake(self) -> None:
         while self._sleepers:
             sleeper = self._sleepers.popleft()
             if not sleeper.done():  # else its worker was cancelled
                 sleeper.set_result(None)
+                self._coming += 1
                 return
 
     def _arm(self, now: float) -> None:

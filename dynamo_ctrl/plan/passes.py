@@ -72,7 +72,7 @@ class Passes:
     async def run(self, definition: Definition, key: Key) -> Ran:
         """One attempt at one key."""
         outer, _ = self._of(definition)
-        answer = await outer.reconcile(key)
+        answer = await outer.attempt(key)
         history = self.history(definition, key)
         assert history is not None, "every attempt is kept"  # noqa: S101
         return Ran(definition.name, definition.kind.ref(key), answer, history.last)

@@ -13,13 +13,16 @@ Contract:
   is written. `InvalidObject` from the primary's own spec is terminal: the next generation wakes it.
 - A status write that fails is the answer's error, before the program's own; the events of the transition are not told then.
 - An object that is being deleted gets no status.
+- An attempt of plain functions that asks for nothing takes no coroutine: most attempts of a converged world are such.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Awaitable
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -50,9 +53,27 @@ from dynamo_ctrl.program.unmoved import Unmoved
 FINALIZER: Final = "finalizer"
 """The name of the step that keeps (or removes) the finalizer; a status function may ask the report for it."""
 
+TICK: Final = 0.001
+"""Seconds that the time of an attempt may be old."""
+
 AnyObject = Object[Any, Any]
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A program of the definition, with what has to be found out only once.
+
+    Attributes:
+        program: it, or the selecting program.
+        observer: who is asked for the events of a status transition.
+        finalizer: the step that keeps the finalizers of everybody who takes part.
+    """
+
+    program: Any
+    observer: object
+    finalizer: tuple[Step, ...]
 
 
 class Outer:
@@ -77,77 +98,123 @@ class Outer:
         self.traces = Traces()
         self._log = (log if log is not None else structlog.get_logger()).bind(controller=definition.name)
         self._definition = definition
+        self._kind = definition.kind
         self._view = view
         self._clock = clock
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
         self._unmoved = Unmoved()
+        self._tick = -math.inf
+        self._now = datetime.min.replace(tzinfo=UTC)
+        self._keepers = definition.finalizers
+        self._selector = None if definition.selector is None else self._part(definition.selector)
+        self._plain = None if definition.program is None else self._part(definition.program)
+        self._providers = {name: self._part(program) for name, program in definition.providers.items()}
 
-    async def reconcile(self, key: Key) -> Answer:
-        """One attempt. It raises nothing but cancellation."""
-        trace = Trace(self._clock.now())
-        answer = await self._reconcile(key, trace)
+    def _part(self, program: Any) -> _Part:
+        selector = self._definition.selector
+        observer = next((one for one in (program, selector) if isinstance(one, Observes)), None)
+        ensured = tuple(
+            EnsureFinalizer(name=keeper.finalizer) for keeper in self._keepers if keeper in (program, selector)
+        )
+        return _Part(program, observer, (Step(name=FINALIZER, effects=ensured),) if ensured else ())
+
+    def reconcile(self, key: Key) -> Answer | Awaitable[Answer]:
+        """One attempt. It raises nothing but cancellation. One that has nothing to wait for is over when this returns."""
+        trace = Trace(self._time())
+        try:
+            begun = self._begin(key, trace)
+        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
+            begun = self._failed(key, error, trace)
+        if not isinstance(begun, Answer):
+            return self._finish(key, begun, trace)
+        self.traces.keep(key, trace, begun)
+        return begun
+
+    def _time(self) -> datetime:
+        """The time of an attempt. Reading a calendar costs more than an attempt that does nothing: at most once a `TICK`."""
+        tick = self._clock.monotonic()
+        if tick - self._tick >= TICK:
+            self._tick, self._now = tick, self._clock.now()
+        return self._now
+
+    async def attempt(self, key: Key) -> Answer:
+        """The same, waited for."""
+        answer = self.reconcile(key)
+        return answer if isinstance(answer, Answer) else await answer
+
+    async def _finish(self, key: Key, begun: Awaitable[Answer], trace: Trace) -> Answer:
+        try:
+            answer = await begun
+        except Exception as error:  # noqa: BLE001  (as in `reconcile`)
+            answer = self._failed(key, error, trace)
         self.traces.keep(key, trace, answer)
         return answer
 
-    async def _reconcile(self, key: Key, trace: Trace) -> Answer:
-        try:
-            primary = self._view.get(self._definition.kind, key)
-            if primary is None:
-                self._unmoved.forget(key)
-                return DONE
-            if primary.metadata.deletion_timestamp is not None:
-                return await self._finalize(primary, trace)
-            return await self._attempt(primary, trace)
-        except Conflict as conflict:
-            trace.error = str(conflict)
-            self._log.debug("conflict", key=str(key), error=str(conflict))
+    def _failed(self, key: Key, error: Exception, trace: Trace) -> Answer:
+        if isinstance(error, Conflict):
+            trace.error = str(error)
+            self._log.debug("conflict", key=str(key), error=str(error))
             return CONFLICT
-        except InvalidObject as error:
-            self._unmoved.forget(key)
-            own = error.what == f"{self._definition.kind.kind} {key}" and error.path.startswith("spec")
+        self._unmoved.forget(key)
+        if isinstance(error, InvalidObject):
+            own = error.what == f"{self._kind.kind} {key}" and error.path.startswith("spec")
             return Answer(error=error, terminal=own)
-        except (SourceUnavailable, EngineError) as error:
-            self._unmoved.forget(key)
-            return Answer(error=error)
-        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
-            self._unmoved.forget(key)
-            return Answer(error=error, panic=True)
+        return Answer(error=error, panic=not isinstance(error, SourceUnavailable | EngineError))
 
-    async def _attempt(self, primary: AnyObject, trace: Trace) -> Answer:
-        definition = self._definition
+    def _begin(self, key: Key, trace: Trace) -> Answer | Awaitable[Answer]:
+        """Ask the programs. What comes back is the answer, or what still has to be carried out."""
+        primary = self._view.get(self._kind, key)
+        if primary is None:
+            self._unmoved.forget(key)
+            return DONE
+        if primary.metadata.deletion_timestamp is not None:
+            return self._finalize(primary, trace)
         request = Request(primary, self._view, trace.at)
+        part = self._plain
         steps: tuple[Step, ...] = ()
-        if definition.selector is not None:
-            selected = definition.selector.select(request, frozenset(definition.providers))
-            if isinstance(selected, Result):
-                attempted = await self._attempts.make(primary, selected, trace, definition.selector)
-                return self._answer(primary.key, selected, attempted)
-            if not isinstance(selected, Selected):
-                raise ProgramFault(f"{definition.name}: select answered {_type(selected)}, not Selected or Result")
-            program = definition.serving(selected.provider)
-            steps = selected.steps
-        else:
-            assert definition.program is not None, "a definition has a program or a selector"  # noqa: S101
-            program = definition.program
-        result = await _settled(program.reconcile(request), f"{program.name}: reconcile")
-        involved: tuple[object, ...] = (definition.selector, program)
-        effects = tuple(
-            EnsureFinalizer(name=keeper.finalizer) for keeper in definition.finalizers if keeper in involved
-        )
-        if effects:
-            steps = (*steps, Step(name=FINALIZER, effects=effects))
-        observer = program if isinstance(program, Observes) else definition.selector
-        whole = _preceded(steps, result)
-        return self._answer(primary.key, whole, await self._attempts.make(primary, whole, trace, observer))
+        if self._selector is not None:
+            chosen = self._choose(self._selector, request)
+            if isinstance(chosen, Result):
+                return self._carry_out(primary, self._selector, (), chosen, trace)
+            part, steps = chosen
+        assert part is not None, "a definition has a program or a selector"  # noqa: S101
+        result = part.program.reconcile(request)
+        if isinstance(result, Result) and not (steps or part.finalizer or result.steps) and result.status is None:
+            after = result.requeue_after
+            if after is None and not result.notes and not self._unmoved:
+                return DONE
+            if not callable(after):
+                return self._answer(key, result, after)  # nothing to carry out, nobody to ask
+        return self._carry_out(primary, part, steps, result, trace)
+
+    def _choose(self, selector: _Part, request: Request[Any]) -> Result[Any] | tuple[_Part, tuple[Step, ...]]:
+        """Who serves the primary, and what must be written before; or the refusal."""
+        selected = selector.program.select(request, frozenset(self._providers))
+        if isinstance(selected, Result):
+            return selected
+        if not isinstance(selected, Selected):
+            raise ProgramFault(f"{self._definition.name}: select answered {_type(selected)}, not Selected or Result")
+        part = self._providers.get(selected.provider)
+        if part is None:
+            part = self._part(self._definition.serving(selected.provider))
+        return part, selected.steps
+
+    async def _carry_out(
+        self, primary: AnyObject, part: _Part, steps: tuple[Step, ...], answered: object, trace: Trace
+    ) -> Answer:
+        result = await _settled(answered, f"{part.program.name}: reconcile")
+        if part is not self._selector:
+            result = _preceded((*steps, *part.finalizer), result)
+        return self._made(primary.key, result, await self._attempts.make(primary, result, trace, part.observer))
 
     async def _finalize(self, primary: AnyObject, trace: Trace) -> Answer:
-        for keeper in self._definition.finalizers:
+        for keeper in self._keepers:
             if keeper.finalizer not in primary.metadata.finalizers:
                 continue
             result = await self._finishing(primary, keeper, trace.at)
             attempted = await self._attempts.make(primary, result, trace)
             if not attempted.report.done(FINALIZER):
-                return self._answer(primary.key, result, attempted)
+                return self._made(primary.key, result, attempted)
             self._tell(primary.key, result.notes)
             primary = attempted.report.primary
         self._unmoved.forget(primary.key)
@@ -164,14 +231,21 @@ class Outer:
         )
         return Result(steps=(*wanted.steps, removal), requeue_after=wanted.requeue_after, notes=wanted.notes)
 
-    def _answer(self, key: Key, result: Result[Any], attempted: Attempted) -> Answer:
-        self._tell(key, result.notes)
+    def _made(self, key: Key, result: Result[Any], attempted: Attempted) -> Answer:
         if attempted.error is not None:
+            self._tell(key, result.notes)
             self._unmoved.forget(key)
             return Answer(error=attempted.error, terminal=attempted.terminal)
-        again = self._unmoved.after(key, unmoved=attempted.unmoved)
-        delays = [delay.total_seconds() for delay in (attempted.requeue_after, again) if delay is not None]
-        return Answer(requeue_after=max(min(delays), 0.0)) if delays else DONE
+        return self._answer(key, result, attempted.requeue_after, unmoved=attempted.unmoved)
+
+    def _answer(self, key: Key, result: Result[Any], after: timedelta | None, *, unmoved: bool = False) -> Answer:
+        if result.notes:
+            self._tell(key, result.notes)
+        again = self._unmoved.after(key, unmoved=unmoved)
+        if after is None and again is None:
+            return DONE
+        delays = [delay.total_seconds() for delay in (after, again) if delay is not None]
+        return Answer(requeue_after=max(min(delays), 0.0))
 
     def _tell(self, key: Key, notes: tuple[Note, ...]) -> None:
         for note in notes:
@@ -187,7 +261,7 @@ def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:
     )
 
 
-async def _settled(answer: Result[Any] | Awaitable[Result[Any]], who: str) -> Result[Any]:
+async def _settled(answer: object, who: str) -> Result[Any]:
     result: object = await answer if isawaitable(answer) else answer
     if not isinstance(result, Result):
         raise ProgramFault(f"{who} answered {_type(result)}, not Result")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.object import Object
@@ -12,8 +13,7 @@ from dynamo_ctrl.objects.object import Object
 O_co = TypeVar("O_co", bound=Object[Any, Any], covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Generic[O_co]):
+class Request(msgspec.Struct, Generic[O_co], frozen=True):
     """One attempt at one primary object.
 
     Attributes:

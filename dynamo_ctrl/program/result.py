@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, Literal, TypeVar
 
+import msgspec
+
 from dynamo_ctrl.program.effect import Effect
 from dynamo_ctrl.program.report import Report
 
@@ -45,8 +47,7 @@ class Note:
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result(Generic[S]):
+class Result(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """The answer of a program.
 
     Attributes:

@@ -5,14 +5,14 @@ Contract:
 - A `Trace` takes down what came of each effect of an attempt, in order, and of the status write. What a program raised or the
   server refused is taken down as text; no object, error or patch is kept alive by it.
 - A Secret's values never get in, not even into a text of differences (`dynamo_ctrl.objects.disclosure`).
-- Bounded: `KEYS` keys of each controller, the least recently run one gives way; of each key the last attempt, and of the
-  attempts that wrote or failed the last `NOTABLE`; of each write `PATHS` differences, of each value `VALUE` characters.
-- One that does nothing costs about a microsecond.
+- Bounded: the last attempt of at most `KEYS` keys (and of at least half as many, those that ran last), and of `KEYS` keys the
+  last `NOTABLE` attempts that wrote or failed; of each write `PATHS` differences, of each value `VALUE` characters.
+- One that does nothing costs a fraction of a microsecond.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from enum import StrEnum
@@ -84,7 +84,7 @@ class Line(NamedTuple):
     fatal: bool = False
 
 
-class Trace:
+class Trace(msgspec.Struct, eq=False):
     """One attempt at one key.
 
     Attributes:
@@ -95,14 +95,11 @@ class Trace:
         error: the type and the text of its error; of a conflict what it was about.
     """
 
-    __slots__ = ("answer", "at", "error", "lines", "status")
-
-    def __init__(self, at: datetime) -> None:
-        self.at = at
-        self.lines: list[Line] = []
-        self.status: tuple[Told, ...] = ()
-        self.answer = DONE
-        self.error = ""
+    at: datetime
+    lines: list[Line] = []
+    status: tuple[Told, ...] = ()
+    answer: Answer = DONE
+    error: str = ""
 
     def unchanged(self, step: str, effect: Effect, object_: Ref | None) -> None:
         """Nothing had to be sent, or what was sent changed nothing."""
@@ -143,7 +140,7 @@ class Trace:
         return any(line.did is not Did.UNCHANGED for line in self.lines)
 
 
-class History:
+class History(NamedTuple):
     """What is kept of one key.
 
     Attributes:
@@ -151,47 +148,54 @@ class History:
         notable: the last attempts that wrote or failed, the oldest first; the last one may be among them.
     """
 
-    __slots__ = ("last", "notable")
-
-    def __init__(self, last: Trace) -> None:
-        self.last = last
-        self.notable: deque[Trace] = deque(maxlen=NOTABLE)
+    last: Trace
+    notable: tuple[Trace, ...]
 
 
 class Traces:
     """The attempts of one controller.
 
     Args:
-        keys: of how many keys they are kept.
+        keys: of how many keys they are kept at most.
     """
 
     def __init__(self, keys: int = KEYS) -> None:
         self._keys = keys
-        self._histories: dict[Key, History] = {}
+        self._young: dict[Key, Trace] = {}
+        self._old: dict[Key, Trace] = {}
+        self._notable: OrderedDict[Key, deque[Trace]] = OrderedDict()
 
     def keep(self, key: Key, trace: Trace, answer: Answer) -> None:
         """The attempt is over, with that answer."""
-        if answer.error is not None:
-            trace.error = f"{type(answer.error).__name__}: {answer.error}"[:MESSAGE]
-            answer = Answer(terminal=answer.terminal, panic=answer.panic)
-        trace.answer = answer
-        history = self._histories.pop(key, None)
-        if history is None:
-            history = History(trace)
-            if len(self._histories) >= self._keys:
-                del self._histories[next(iter(self._histories))]
-        else:
-            history.last = trace
-        self._histories[key] = history
+        self._young[key] = trace
+        if 2 * len(self._young) >= self._keys:
+            self._old, self._young = self._young, {}
+        if answer is not DONE:
+            if answer.error is not None:
+                trace.error = f"{type(answer.error).__name__}: {answer.error}"[:MESSAGE]
+                answer = Answer(terminal=answer.terminal, panic=answer.panic)
+            trace.answer = answer
         if (trace.lines or trace.status or trace.error) and trace.notable:
-            history.notable.append(trace)
+            self._note(key, trace)
+
+    def _note(self, key: Key, trace: Trace) -> None:
+        notable = self._notable.get(key)
+        if notable is None:
+            notable = self._notable[key] = deque(maxlen=NOTABLE)
+            if len(self._notable) > self._keys:
+                self._notable.popitem(last=False)
+        else:
+            self._notable.move_to_end(key)
+        notable.append(trace)
 
     def of(self, key: Key) -> History | None:
         """What is known of that key; `None` if it never ran, or too long ago."""
-        return self._histories.get(key)
+        notable = tuple(self._notable.get(key, ()))
+        last = self._young.get(key) or self._old.get(key) or (notable[-1] if notable else None)
+        return None if last is None else History(last, notable)
 
     def __len__(self) -> int:
-        return len(self._histories)
+        return len(self._young.keys() | self._old.keys() | self._notable.keys())
 
 
 def shown(kind: Kind[Any], differences: Iterable[Difference]) -> tuple[Told, ...]:

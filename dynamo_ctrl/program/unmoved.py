@@ -23,6 +23,10 @@ class Unmoved:
     def __init__(self) -> None:
         self._runs: dict[Key, int] = {}
 
+    def __len__(self) -> int:
+        """How many keys are in such a row."""
+        return len(self._runs)
+
     def forget(self, key: Key) -> None:
         """The key is gone, or its attempt failed: the row is broken."""
         self._runs.pop(key, None)

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dynamo_ctrl.queue.entry import Entry, State
+from dynamo_ctrl.queue.entry import NORMAL, Entry, State
 from dynamo_ctrl.queue.lane import Lane
 
 K = TypeVar("K")
@@ -68,6 +68,7 @@ class Priorities(Generic[K]):
             tuple[int, Lane[K]]
         ] = []  # a heap: listed lanes by negated priority; empty ones are found out lazily
         self._dates: list[tuple[float, int]] = []  # a heap: for each dated lane, no later than its head became ready
+        self._open(NORMAL)  # so that its depth is told from the start
 
     # -- places
 

@@ -32,6 +32,7 @@ from dynamo_ctrl.program.result import Result, Step
 from dynamo_ctrl.program.trace import MESSAGE, NOTABLE, PATHS, VALUE, Did, Told, Trace, Traces, shown, text
 from dynamo_ctrl.testing import FakeCache
 from dynamo_ctrl.testing.widget import WIDGET, WidgetStatus, widget
+from tests.dynamo_ctrl.plan.widgets import deploying
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 K = Key("ns", "w")
@@ -57,13 +58,27 @@ def test_the_last_attempt_is_kept_and_the_last_that_did_something() -> None:
     assert list(history.notable) == notable[-NOTABLE:]
 
 
-def test_the_least_recently_run_key_gives_way() -> None:
+def test_the_keys_that_ran_last_are_kept() -> None:
+    traces = Traces(keys=6)
+    for number in range(100):
+        traces.keep(Key("ns", str(number)), trace(), DONE)
+        assert len(traces) <= 6
+        for recent in range(max(0, number - 2), number + 1):
+            assert traces.of(Key("ns", str(recent))) is not None
+    assert traces.of(Key("ns", "50")) is None
+
+
+def test_of_the_keys_that_did_something_the_least_recent_one_gives_way() -> None:
     traces = Traces(keys=2)
     for name in ("a", "b", "a", "c"):
-        traces.keep(Key("ns", name), trace(), DONE)
-    assert len(traces) == 2
+        traces.keep(Key("ns", name), trace(ready=1), DONE)
+    for number in range(10):
+        traces.keep(Key("ns", str(number)), trace(), DONE)
     assert traces.of(Key("ns", "b")) is None
-    assert traces.of(Key("ns", "a")) is not None
+    history = traces.of(Key("ns", "a"))
+    assert history is not None
+    assert len(history.notable) == 2
+    assert history.last is history.notable[-1]
 
 
 @pytest.mark.parametrize(
@@ -168,3 +183,14 @@ def test_a_trace_tells_what_came_of_each_effect() -> None:
     assert history.last.answer.terminal
     assert history.last.error == "Refusal: too big"
     assert len(history.notable) == 2
+
+
+def test_a_write_that_undoes_what_somebody_did_by_hand_says_so() -> None:
+    cache = FakeCache([widget(size=2)])
+    cache.converge(deploying())
+    cache.edit(DEPLOYMENT, K, {"spec": {"replicas": 7}})
+    program = deploying()
+    cache.reconcile(program, K)
+    (line,) = cache.traces(program, K).last.lines
+    assert line.edited
+    assert Told("spec.replicas", "7", "2") in line.differences

@@ -25,7 +25,12 @@ BAD_INPUT: Final = (
 )  # fmt: skip
 """What ends the process with 2 and one line, without a traceback."""
 
-_FLAGS: Final = {"health_address": "--health-bind-address", "metrics_address": "--metrics-bind-address"}
+_FLAGS: Final = {
+    "health_address": "--health-bind-address",
+    "metrics_address": "--metrics-bind-address",
+    "leader_election.namespace": "--leader-elect-namespace",
+}
+"""The flag behind an option that an error names."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -108,6 +113,8 @@ def _complain(error: Exception) -> int:
         case CannotListen(option=option):
             code = 2
             first = f"{_FLAGS[option]}: cannot listen on {error.address}: {error.cause}; choose another address, or 0"
+        case InvalidOption(field=field, rule=rule) if field in _FLAGS:
+            code, first = 2, f"{_FLAGS[field]}: {rule}"
         case _ if isinstance(error, BAD_INPUT):
             code = 2
     lines = [f"dynamo-manager: {first}", *(f"  {reason}" for reason in more)]

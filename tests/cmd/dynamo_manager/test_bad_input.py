@@ -42,6 +42,7 @@ def refused(done: Any, *words: str) -> None:
         ((*MEMORY, "--apply", "/gone.yaml"), ("cannot read /gone.yaml: No such file",)),
         ((*MEMORY, "--apply", "/"), ("cannot read /: Is a directory",)),
         ((*MEMORY, "--config", "/gone.yaml"), ("cannot read /gone.yaml: No such file",)),
+        ((*MEMORY, "--leader-elect"), ("--leader-elect-namespace: must be given outside a cluster",)),
         (("run", "--kubeconfig", "/gone"), ("--kubeconfig: there is no file /gone",)),
     ],
     ids=lambda value: " ".join(value),

@@ -1,6 +1,7 @@
 """Applying manifests through an engine: create what is missing, merge-patch what is there, definitions first.
 
-Fields that a later manifest no longer names stay as they are: without server-side apply nobody knows who set them.
+Fields that a later manifest no longer names stay as they are: without server-side apply nobody knows who set them. A field
+that the kind does not have is refused, as kubectl does it: the server would drop it, and something else would run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ ESTABLISH_ATTEMPTS: Final = 100
 
 ESTABLISH_PAUSE: Final = 0.1
 """Seconds between two looks."""
+
+STRICT: Final = "strict decoding error: "
+"""What the server says before it names the fields that a kind does not have."""
 
 Sleep = Callable[[float], Awaitable[None]]
 
@@ -81,6 +85,9 @@ class Applier:
             applied: AnyObject = kind.decode(await self._write(manifest, kind))
         except EngineError as error:
             if 400 <= error.code < 500:
+                _, unknown, fields = error.message.rpartition(STRICT)
+                if unknown:  # what stands before may quote the whole object
+                    raise UsageError(f"{manifest}: {fields}") from error
                 named = f'"{manifest.content["metadata"]["name"]}"' in error.message
                 raise UsageError(f"{manifest.source if named else manifest}: {error.message}") from error
             raise
@@ -92,9 +99,9 @@ class Applier:
         if kind.namespaced:
             content["metadata"]["namespace"] = key.namespace
         try:
-            return await self._engine.create(kind, key.namespace, kind.object(content).raw)
+            return await self._engine.create(kind, key.namespace, kind.object(content).raw, strict=True)
         except AlreadyExists:
-            return await self._engine.patch(kind, key, Patch.merge(content))
+            return await self._engine.patch(kind, key, Patch.merge(content), strict=True)
         except (NotFound, UnsupportedKind) as error:
             if error.details.get("name"):  # a namespace
                 raise

@@ -67,20 +67,22 @@ class CountingEngine:
         self.requests["get"] += 1
         return await self.inner.get(kind, key, subresource=subresource)
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Counted as `create`, and as a write of the object that is to be made."""
         self._write("create", kind, Key(namespace, kind.decode(body).metadata.name))
-        return await self.inner.create(kind, namespace, body)
+        return await self.inner.create(kind, namespace, body, strict=strict)
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Counted as `update` and as a write."""
         self._write("update", kind, key, subresource)
         return await self.inner.update(kind, key, body, subresource=subresource)
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Counted as `patch` and as a write."""
         self._write("patch", kind, key, subresource)
-        return await self.inner.patch(kind, key, patch, subresource=subresource)
+        return await self.inner.patch(kind, key, patch, subresource=subresource, strict=strict)
 
     async def delete(
         self,

@@ -67,21 +67,23 @@ class WriteGuard:
         """One object as it is now, or its scale."""
         return await self._engine.get(kind, key, subresource=subresource)
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Create an object. Raises `WriteRefused`."""
         key = _named(kind, namespace, body) if kind in self._kinds else Key(namespace, "(new)")
         async with self._permit("create", kind, key):
-            return await self._engine.create(kind, namespace, body)
+            return await self._engine.create(kind, namespace, body, strict=strict)
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Replace an object, its status or its scale. Raises `WriteRefused`."""
         async with self._permit("update", kind, key):
             return await self._engine.update(kind, key, body, subresource=subresource)
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Patch an object or a subresource. Raises `WriteRefused`."""
         async with self._permit("patch", kind, key):
-            return await self._engine.patch(kind, key, patch, subresource=subresource)
+            return await self._engine.patch(kind, key, patch, subresource=subresource, strict=strict)
 
     async def delete(
         self,

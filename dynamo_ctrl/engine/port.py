@@ -131,14 +131,20 @@ class Engine(Protocol):
     async def get(self, kind: AnyKind, key: Key, *, subresource: str = "") -> bytes:
         """One object as it is now (a quorum read), or its `scale`."""
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
-        """Create an object; returns it as the server stored it. `generateName` is honoured. Raises `AlreadyExists`."""
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
+        """Create an object; returns it as the server stored it. `generateName` is honoured. Raises `AlreadyExists`.
+
+        A field that the kind does not have is left out by the server. With `strict` it is refused instead (`BadRequest`); for
+        built-in kinds an engine may know the fields of an object's first level and of its metadata only.
+        """
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Replace an object, its `status` or its `scale`. A resourceVersion in the body is a precondition (`Conflict`)."""
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
-        """Patch an object or a subresource. A failed `test` raises `Conflict`."""
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
+        """Patch an object or a subresource. A failed `test` raises `Conflict`; `strict` is as for `create` (`Invalid`)."""
 
     async def delete(
         self,

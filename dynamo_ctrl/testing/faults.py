@@ -111,10 +111,10 @@ class FaultyEngine:
         self._after(fault)
         return answer
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Create an object."""
         fault = self._before("create", kind)
-        answer = await self._engine.create(kind, namespace, body)
+        answer = await self._engine.create(kind, namespace, body, strict=strict)
         self._after(fault)
         return answer
 
@@ -125,10 +125,12 @@ class FaultyEngine:
         self._after(fault)
         return answer
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Patch an object or a subresource."""
         fault = self._before("patch", kind, subresource)
-        answer = await self._engine.patch(kind, key, patch, subresource=subresource)
+        answer = await self._engine.patch(kind, key, patch, subresource=subresource, strict=strict)
         self._after(fault)
         return answer
 

@@ -78,11 +78,11 @@ class RecordingEngine:
         """Closes the engine beneath."""
         await self._engine.close()
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Create an object."""
         wanted = kind.decode(body)
         try:
-            answer = await self._engine.create(kind, namespace, body)
+            answer = await self._engine.create(kind, namespace, body, strict=strict)
         except EngineError as error:
             self.writes.append(Write(verb="create", ref=kind.ref(Key(namespace, wanted.metadata.name)), error=error))
             raise
@@ -100,11 +100,13 @@ class RecordingEngine:
         await self._changed("update", kind, key, subresource, before)
         return answer
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Patch an object or a subresource."""
         before = await self._content(kind, key)
         try:
-            answer = await self._engine.patch(kind, key, patch, subresource=subresource)
+            answer = await self._engine.patch(kind, key, patch, subresource=subresource, strict=strict)
         except EngineError as error:
             self.writes.append(Write(verb="patch", ref=kind.ref(key), subresource=subresource, error=error))
             raise

@@ -67,9 +67,10 @@ class World:
         """Read an object."""
         return self._answer(self.engine.get(kind, self.key(kind, name), subresource=subresource))
 
-    def create(self, kind: Kind[Any], content: Tree | bytes) -> Outcome:
+    def create(self, kind: Kind[Any], content: Tree | bytes, *, strict: bool = False) -> Outcome:
         """Create an object."""
-        return self._answer(self.engine.create(kind, self.namespace if kind.namespaced else "", _bytes(content)))
+        namespace = self.namespace if kind.namespaced else ""
+        return self._answer(self.engine.create(kind, namespace, _bytes(content), strict=strict))
 
     def update(self, kind: Kind[Any], name: str, content: Tree | bytes, *, subresource: str = "") -> Outcome:
         """Replace an object or a subresource."""
@@ -79,9 +80,13 @@ class World:
         """Merge-patch an object or a subresource."""
         return self.patch(kind, name, Patch.merge(content), subresource=subresource)
 
-    def patch(self, kind: Kind[Any], name: str, patch: Patch, *, subresource: str = "") -> Outcome:
+    def patch(
+        self, kind: Kind[Any], name: str, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> Outcome:
         """Patch an object or a subresource."""
-        return self._answer(self.engine.patch(kind, self.key(kind, name), patch, subresource=subresource))
+        return self._answer(
+            self.engine.patch(kind, self.key(kind, name), patch, subresource=subresource, strict=strict)
+        )
 
     def delete(
         self, kind: Kind[Any], name: str, *, propagation: Propagation = "Background", uid: str = "", version: str = "",

@@ -125,17 +125,20 @@ class KubernetesEngine:
         target = _object_path(kind, key, subresource)
         return await self._read(f"get {kind} {key}", lambda: self._transport.request("GET", target))
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Create an object; returns it as the server stored it. Raises `AlreadyExists`."""
-        return await self._write(f"create {kind}", "POST", _path(kind, namespace), body, JSON)
+        target = _path(kind, namespace) + _query(fieldValidation="Strict" if strict else "")
+        return await self._write(f"create {kind}", "POST", target, body, JSON)
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Replace an object, its `status` or its `scale`."""
         return await self._write(f"update {kind} {key}", "PUT", _object_path(kind, key, subresource), body, JSON)
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Patch an object or a subresource. A failed `test` raises `Conflict`."""
-        target = _object_path(kind, key, subresource)
+        target = _object_path(kind, key, subresource) + _query(fieldValidation="Strict" if strict else "")
         try:
             return await self._write(f"patch {kind} {key}", "PATCH", target, patch.body, PATCH_TYPES[patch.type])
         except Invalid as error:

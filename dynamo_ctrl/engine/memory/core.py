@@ -145,11 +145,11 @@ class Core:
             return _scale(table.served, revision)
         return _spoken(kind, table.served, revision.raw)
 
-    def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
-        """Create an object."""
+    def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
+        """Create an object; `strict` refuses fields that it does not have."""
         table = self._catalogue.find(kind)
         served, strategy = table.served, table.served.versions[kind.version]
-        tree = requests.read(served, kind.version, body)
+        tree = requests.read(served, kind.version, body, strict=strict)
         metadata = tree["metadata"]
         requests.check_namespace_of(served, metadata, namespace)
         generated = self._name(table, metadata, namespace)
@@ -193,8 +193,8 @@ class Core:
         raw = self._replace(table, old, sent, kind.version, status=subresource == "status")
         return _spoken(kind, served, raw)
 
-    def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
-        """Patch an object, its status or its scale."""
+    def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False) -> bytes:
+        """Patch an object, its status or its scale; `strict` refuses fields that the object does not have."""
         table = self._catalogue.find(kind)
         served = table.served
         _check_subresource(served, key, subresource)
@@ -206,7 +206,10 @@ class Core:
             requests.check_name_of(sent["metadata"], key, served)
             return self._write_scale(kind, table, old, sent)
         before["apiVersion"] = served.spoken(kind.version)
-        sent = requests.check(served, kind.version, patching.patched(before, patch))
+        changed = patching.patched(before, patch)
+        sent = requests.check(served, kind.version, changed)
+        if strict and (unknown := requests.unknown(served, kind.version, changed)):
+            raise failure.unknown_fields_in_patch(changed, unknown)
         requests.check_name_of(sent["metadata"], key, served)
         self._check_version(served, old, sent["metadata"].get("resourceVersion", ""))
         raw = self._replace(table, old, sent, kind.version, status=subresource == "status")

@@ -84,7 +84,9 @@ def _strategy(version: Mapping[str, Any], scale: ScalePaths | None) -> Strategy:
         errors = list(schema.errors(new, "", old=old) if old else schema.errors(new, ""))
         return errors + scale_errors(new, scale)
 
-    return Strategy(admit=admit, validate=validate, validate_status=_status_validation(schema, scale))
+    return Strategy(
+        admit=admit, unknown=schema.unknown, validate=validate, validate_status=_status_validation(schema, scale)
+    )
 
 
 def _status_validation(schema: Schema, scale: ScalePaths | None) -> Any:

@@ -49,17 +49,19 @@ class MemoryEngine:
         """One object as it is now, or its scale."""
         return self._open().get(kind, key, subresource=subresource)
 
-    async def create(self, kind: AnyKind, namespace: str, body: bytes) -> bytes:
+    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
         """Create an object."""
-        return self._open().create(kind, namespace, body)
+        return self._open().create(kind, namespace, body, strict=strict)
 
     async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
         """Replace an object, its status or its scale."""
         return self._open().update(kind, key, body, subresource=subresource)
 
-    async def patch(self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "") -> bytes:
+    async def patch(
+        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
+    ) -> bytes:
         """Patch an object, its status or its scale."""
-        return self._open().patch(kind, key, patch, subresource=subresource)
+        return self._open().patch(kind, key, patch, subresource=subresource, strict=strict)
 
     async def delete(
         self,

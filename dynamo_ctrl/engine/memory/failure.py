@@ -6,7 +6,7 @@ that whoever reads a message from the memory engine knows it from a real cluster
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -212,6 +212,21 @@ def precondition(
 def bad_request(message: str) -> BadRequest:
     """400."""
     return BadRequest(message)
+
+
+def unknown_fields(served: Served, version: str, paths: Iterable[str]) -> BadRequest:
+    """400 for fields that the kind does not have, where the client asked to be told."""
+    return bad_request(f'{served.kind} in version "{version}" cannot be handled as a {served.kind}: {_strict(paths)}')
+
+
+def unknown_fields_in_patch(changed: Any, paths: Iterable[str]) -> Invalid:
+    """422 for the same after a patch; the server names no object here, and quotes the whole of it."""
+    content = msgspec.json.encode(changed).decode()
+    return _invalid("", "", [invalid_value("patch", content, _strict(paths))], {})
+
+
+def _strict(paths: Iterable[str]) -> str:
+    return "strict decoding error: " + ", ".join(f"unknown field {quote(path)}" for path in paths)
 
 
 def unknown_field(served: Served, path: str) -> BadRequest:

@@ -20,13 +20,12 @@ _LISTS: Final = ("ownerReferences", "finalizers")
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
-def read_metadata(tree: Tree, served: Served, version: str) -> Tree:
-    """The object's metadata with only the fields that metadata has, put in place of what was sent.
+def read_metadata(sent: Any, served: Served, version: str) -> Tree:
+    """The metadata that was sent, with only the fields that metadata has.
 
     Raises:
         BadRequest: a field of another JSON type.
     """
-    sent = tree.get("metadata")
     if sent is None:
         sent = {}
     fault = type_fault(sent)
@@ -38,8 +37,12 @@ def read_metadata(tree: Tree, served: Served, version: str) -> Tree:
             {field: owner[field] for field in _OWNER_FIELDS if owner.get(field) is not None}
             for owner in metadata["ownerReferences"]
         ]
-    tree["metadata"] = metadata
     return metadata
+
+
+def unknown_metadata(sent: Tree) -> list[str]:
+    """The fields that metadata does not have, of what was sent."""
+    return sorted(sent.keys() - _KNOWN - {"managedFields"})
 
 
 def known_metadata(sent: Tree) -> Tree:

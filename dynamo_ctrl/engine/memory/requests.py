@@ -9,7 +9,7 @@ import msgspec
 
 from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.memory.history import Filter
-from dynamo_ctrl.engine.memory.metadata import read_metadata
+from dynamo_ctrl.engine.memory.metadata import read_metadata, unknown_metadata
 from dynamo_ctrl.engine.memory.served import Served, Tree
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.selector import FieldSelector, InvalidSelector, LabelSelector
@@ -19,11 +19,11 @@ _METADATA_FIELDS: Final = ("metadata.name", "metadata.namespace")
 SCALE_VERSION: Final = "autoscaling/v1"
 
 
-def read(served: Served, version: str, body: bytes) -> Tree:
+def read(served: Served, version: str, body: bytes, *, strict: bool = False) -> Tree:
     """The object in the body of a create or an update.
 
     Raises:
-        BadRequest: not JSON, not an object, or an object of another kind.
+        BadRequest: not JSON, not an object, or an object of another kind; with `strict`, a field that the kind does not have.
     """
     try:
         tree = msgspec.json.decode(body)
@@ -35,7 +35,19 @@ def read(served: Served, version: str, body: bytes) -> Tree:
         raise failure.bad_request(
             f"{_unrecognised(served)}: couldn't get version/kind; json parse error: not an object"
         )
-    return check(served, version, tree)
+    checked = check(served, version, tree)
+    if strict and (fields := unknown(served, version, tree)):
+        raise failure.unknown_fields(served, version, fields)
+    return checked
+
+
+def unknown(served: Served, version: str, tree: Tree) -> list[str]:
+    """The fields of an object that its kind does not have. Of built-in kinds only the first level is known here."""
+    found = [f"metadata.{name}" for name in unknown_metadata(tree.get("metadata") or {})]
+    if served.sections:
+        known = served.sections | _ENVELOPE
+        return found + sorted(name for name in tree if name not in known)
+    return found + sorted(served.versions[version].unknown(tree))
 
 
 def check(served: Served, version: str, tree: Tree) -> Tree:
@@ -48,7 +60,7 @@ def check(served: Served, version: str, tree: Tree) -> Tree:
             f'{kind} in version "{api_version}" cannot be handled as a {served.kind}: no kind "{kind}" is registered for '
             f'version "{api_version}"'
         )
-    metadata = read_metadata(tree, served, version)
+    metadata = read_metadata(tree.get("metadata"), served, version)
     rest = tree.items()
     if served.sections:
         rest = {name: value for name, value in tree.items() if name in served.sections and value is not None}.items()

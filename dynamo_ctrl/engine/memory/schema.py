@@ -141,6 +141,22 @@ class Schema:
         if self._embedded and isinstance(value.get("metadata"), dict):
             value["metadata"] = metadata.known_metadata(value["metadata"])
 
+    def unknown(self, value: Any, path: str = "") -> Iterator[str]:
+        """The paths of what `shape` drops because the schema does not know it."""
+        if isinstance(value, dict):
+            for name, each in value.items():
+                known = self._known(name)
+                if self._envelope and name in _ENVELOPE:
+                    if self._embedded and name == "metadata" and isinstance(each, dict):
+                        yield from (_join(path, f"{name}.{field}") for field in metadata.unknown_metadata(each))
+                elif known is not None:
+                    yield from known.unknown(each, _join(path, name))
+                elif not self._open:
+                    yield _join(path, name)
+        elif isinstance(value, list) and self._items is not None:
+            for index, item in enumerate(value):
+                yield from self._items.unknown(item, f"{path}[{index}]")
+
     def errors(self, value: Any, path: str, *, body: str = "", old: Any = _ABSENT) -> Iterator[FieldError]:
         """The rules that `value` breaks.
 

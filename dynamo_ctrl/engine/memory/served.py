@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -55,6 +55,10 @@ def _no_grace(tree: Tree, asked: int | None) -> int:
     return 0
 
 
+def _nothing_unknown(tree: Tree) -> list[str]:
+    return []
+
+
 def _no_errors(new: Tree, old: Tree | None) -> list[FieldError]:
     return []
 
@@ -65,6 +69,7 @@ class Strategy:
 
     Attributes:
         admit: drops what the kind does not know and fills in defaults; runs on every write and is idempotent.
+        unknown: the paths of what `admit` drops.
         create: what only happens to a new object (for example its first status).
         update: what an update takes over from the old object.
         update_status: what a status write takes over from the old object.
@@ -76,6 +81,7 @@ class Strategy:
     """
 
     admit: Callable[[Tree], None] = _nothing
+    unknown: Callable[[Tree], Iterable[str]] = _nothing_unknown
     create: Callable[[Tree], None] = _nothing
     update: Callable[[Tree, Tree], None] = _no_update
     update_status: Callable[[Tree, Tree], None] = _no_update

@@ -147,3 +147,17 @@ async def test_a_typed_kind_that_is_not_served_is_told_with_its_remedy(plain: An
     assert str(raised.value) == (
         "f.yaml: Widget w: the server does not serve example.com/v1 widgets; install widgets.example.com"
     )
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["create", "patch"])
+async def test_a_field_that_the_kind_does_not_have_is_refused_by_its_path_alone(
+    plain: Any, widgets: Any, there: bool
+) -> None:
+    core = Core(clock=LoopClock())
+    applying = applier(core)
+    await applying.apply([manifest(widgets)])
+    if there:
+        await applying.apply([manifest(plain("example.com/v1", "Widget", "w", spec={"size": 2}))])
+    with pytest.raises(UsageError) as caught:
+        await applying.apply([manifest(plain("example.com/v1", "Widget", "w", spec={"size": 3, "sice": 4}))])
+    assert str(caught.value) == 'f.yaml: Widget w: unknown field "spec.sice"'

@@ -80,7 +80,7 @@ async def names(engine: Engine, kind: Kind[Any]) -> list[str]:
     return sorted(msgspec.json.decode(item)["metadata"]["name"] for item in page.items)
 
 
-async def test_two_managers_in_one_process_share_a_cluster_and_nothing_else() -> None:
+async def test_r4_53_two_managers_in_one_process_share_a_cluster_and_nothing_else() -> None:
     core = Core(clock=LoopClock())
     one, two = (new(MemoryEngine(core), Copier(name)) for name in ("one", "two"))
     async with running(one), running(two):

@@ -107,7 +107,7 @@ NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-async def test_a_name_of_r3_14_is_there_from_the_start_with_its_type_and_labels(name: str) -> None:
+async def test_r4_55_a_name_of_r3_14_is_there_from_the_start_with_its_type_and_labels(name: str) -> None:
     bench = Bench()
     bench.one_request()
     kind, labels = NAMES[name]
@@ -195,8 +195,8 @@ async def test_caches_are_told_by_kind() -> None:
     assert not [name for (name, _) in bench.scrape() if name.startswith("dynamo_ctrl_informer")]
 
 
-async def test_a_kind_that_is_followed_no_longer_has_no_series() -> None:
-    """R 4, 26: a series for each reflector leaks; ours are by kind, and go with it."""
+async def test_r4_26_a_kind_that_is_followed_no_longer_has_no_series() -> None:
+    """A series for each reflector leaks; ours are by kind, and go with it."""
     bench = Bench()
     for _ in range(50):
         extra = bench.cache.informer(SECRET, "app=x")

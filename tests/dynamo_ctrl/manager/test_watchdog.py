@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -87,10 +86,8 @@ async def test_lines_are_bounded_and_everything_is_counted() -> None:
 
 async def test_what_holds_the_interpreter_itself_is_counted_too() -> None:
     bench = Bench(threshold=0.01)
-    ballast: list[list[list[object]]] = [[[] for _ in range(20)] for _ in range(200_000 // 4)]
     async with bench.watching():
-        gc.collect()
-    assert ballast
+        assert sum(range(5_000_000)) > 0  # one call that no other thread can interrupt
     assert bench.watchdog.stalls >= 1
 
 

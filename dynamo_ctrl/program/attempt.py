@@ -7,6 +7,7 @@ succeeded; a function is asked in any case and decides with the report.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,7 +19,7 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.difference import differences
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.program.effect import Retry
+from dynamo_ctrl.program.effect import Event, Retry
 from dynamo_ctrl.program.executor import Executor
 from dynamo_ctrl.program.ports import OwnPorts, Ports
 from dynamo_ctrl.program.program import Observes
@@ -29,6 +30,7 @@ from dynamo_ctrl.program.status import status_tree, write_status
 from dynamo_ctrl.program.trace import Trace
 
 AnyObject = Object[Any, Any]
+Transitions = Callable[[Any, Any], tuple[Event, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,7 @@ class Attempts:
         execution = await self._executor.run(primary, result.steps, trace)
         report = execution.report
         try:
-            await self._publish(report, _status(result, report), observer, trace)
+            await self._publish(report, _status(result, report), _observers(result, observer), trace)
         except Conflict:
             raise
         except EngineError as error:
@@ -89,7 +91,7 @@ class Attempts:
             return Attempted(report=report, error=failure.error, terminal=failure.retry is Retry.NEVER)
         return Attempted(report=report, requeue_after=requeue_after(result, report), unmoved=execution.unmoved > 0)
 
-    async def _publish(self, report: Report, status: Any, observer: object, trace: Trace) -> None:
+    async def _publish(self, report: Report, status: Any, observers: Sequence[Transitions], trace: Trace) -> None:
         if status is None:
             return
         seen = report.primary
@@ -97,15 +99,20 @@ class Attempts:
         if answer is None:
             return
         trace.status_written(seen.kind, tuple(differences(status_tree(seen), status_tree(answer), "status")))
-        if not isinstance(observer, Observes):
-            return
-        for event in observer.transitions(_old_status(seen), status):
-            self._recorder.event(event.regarding or answer, event)
+        for transitions in observers:
+            for event in transitions(_old_status(seen), status):
+                self._recorder.event(event.regarding or answer, event)
 
 
 def requeue_after(result: Result[Any], report: Report) -> timedelta | None:
     """When `result` asks to run again, given what came of it."""
     return result.requeue_after(report) if callable(result.requeue_after) else result.requeue_after
+
+
+def _observers(result: Result[Any], observer: object) -> Sequence[Transitions]:
+    """Who is asked for the events of a status write: the program, then this very attempt."""
+    own = (observer.transitions,) if isinstance(observer, Observes) else ()
+    return own if result.transitions is None else (*own, result.transitions)
 
 
 def _status(result: Result[Any], report: Report) -> Any:

@@ -107,13 +107,15 @@ class CreateOnce:
 class Patch:
     """Another object carries that patch. Nothing is sent when the object as it was read already satisfies it.
 
-    The write is bound to the uid of `target` and, with `same_generation`, to its generation.
+    The write is bound to the uid of `target` and, with `same_generation`, to its generation. `failed` is told, with the text
+    of the error after its own, when the write did not come about: it was refused, or somebody else was faster.
     """
 
     target: AnyObject
     patch: Change
     same_generation: bool = False
     event: Event | None = None
+    failed: Event | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

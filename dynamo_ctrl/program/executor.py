@@ -9,7 +9,7 @@ Contract:
 - A name that is taken (`AlreadyExists`) is read live and decided again: foreign objects outside the cache show here, and so
   does an earlier create whose answer was lost.
 - Everything else that a server, a port or the world refuses becomes a failure in the report.
-- An event is told after a write that changed something, and at no other time.
+- The `event` of an effect is told after a write that changed something; the `failed` one of a patch when the write failed.
 - What came of each effect is taken down in the attempt's trace.
 """
 
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
@@ -30,7 +30,7 @@ from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, RemoveFinalizer, Retry, subject
+from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, Patch, RemoveFinalizer, Retry, subject
 from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
 from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.recorder import Recorder
@@ -108,7 +108,8 @@ class _Run:
                     case Creation():
                         if await self._create(effect, decided):
                             return None
-        except Conflict:
+        except Conflict as conflict:
+            self._tell_failure(effect, conflict)
             raise
         except (EngineError, SourceUnavailable, InvalidObject) as error:
             return self._failed(effect, error)
@@ -207,6 +208,7 @@ class _Run:
     def _failed(self, effect: Effect, error: Exception, retry: Retry = Retry.BACKOFF) -> None:
         failure = self.ledger.failed(effect, error, retry)
         self._trace.failed(effect, subject(effect, self.ledger.primary), failure)
+        self._tell_failure(effect, error)
 
     def _wrote(self, effect: Effect, did: Did, answer: AnyObject, decided: Update | None = None) -> None:
         differences = () if decided is None else decided.differences
@@ -225,6 +227,12 @@ class _Run:
         event = getattr(effect, "event", None)
         if event is not None:
             self._recorder.event(event.regarding or self.ledger.primary, event)
+
+    def _tell_failure(self, effect: Effect, error: Exception) -> None:
+        event = effect.failed if isinstance(effect, Patch) else None
+        if event is not None:
+            told = replace(event, note=f"{event.note}: {error}")
+            self._recorder.event(event.regarding or self.ledger.primary, told)
 
 
 class _Named(msgspec.Struct, gc=False):

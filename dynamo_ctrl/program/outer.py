@@ -26,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from inspect import isawaitable
 from typing import Any, Final
 
+import msgspec
 import structlog
 from structlog.typing import FilteringBoundLogger
 
@@ -253,12 +254,7 @@ class Outer:
 
 
 def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:
-    return Result(
-        steps=(*steps, *result.steps),
-        status=result.status,
-        requeue_after=result.requeue_after,
-        notes=result.notes,
-    )
+    return msgspec.structs.replace(result, steps=(*steps, *result.steps))
 
 
 async def _settled(answer: object, who: str) -> Result[Any]:

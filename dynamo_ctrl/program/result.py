@@ -9,7 +9,7 @@ from typing import Generic, Literal, TypeVar
 
 import msgspec
 
-from dynamo_ctrl.program.effect import Effect
+from dynamo_ctrl.program.effect import Effect, Event
 from dynamo_ctrl.program.report import Report
 
 S = TypeVar("S")
@@ -56,9 +56,12 @@ class Result(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             report in any case (and may answer `None`: leave it).
         requeue_after: when to run again without an event; ignored when the attempt failed. `PROGRESS` means at once.
         notes: told after the attempt.
+        transitions: events for the status write, besides those of the program's own `transitions`, where they need more than
+            the two statuses. Told, like those, only with the pair that was really written.
     """
 
     steps: tuple[Step, ...] = ()
     status: S | Callable[[Report], S | None] | None = None
     requeue_after: timedelta | Callable[[Report], timedelta | None] | None = None
     notes: tuple[Note, ...] = ()
+    transitions: Callable[[S | None, S], tuple[Event, ...]] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 import pytest
 
-from dynamo_ctrl.engine.errors import Conflict
+from dynamo_ctrl.engine.errors import Conflict, Forbidden
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, Deployment
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
 from dynamo_ctrl.objects.errors import InvalidObject
@@ -122,6 +122,27 @@ class TestPatch:
         error = apply(effect).error(effect)
         assert isinstance(error, InvalidObject)
         assert error.path == "status"
+
+    FAILED = Event(type="Warning", reason="Failed", note="it did not work")
+
+    def test_its_failure_can_be_told_with_the_text_of_the_error(self, cache: FakeCache, apply: Apply) -> None:
+        cache.add(config())
+        cache.faults.fail(Forbidden("no right"), "patch", CONFIG_MAP)
+        report = apply(Patch(target=live(cache), patch=self.merge, event=EVENT, failed=self.FAILED))
+        assert report.failure is not None
+        assert [(event.reason, event.note) for _, event in cache.events] == [("Failed", "it did not work: no right")]
+
+    def test_so_is_a_conflict(self, cache: FakeCache, apply: Apply) -> None:
+        target = cache.add(config())
+        cache.delete(CONFIG_MAP, "ns/c")
+        with pytest.raises(Conflict):
+            apply(Patch(target=target, patch=self.merge, event=EVENT, failed=self.FAILED))
+        assert [event.reason for _, event in cache.events] == ["Failed"]
+
+    def test_a_success_tells_no_failure(self, cache: FakeCache, apply: Apply) -> None:
+        cache.add(config())
+        apply(Patch(target=live(cache), patch=self.merge, event=EVENT, failed=self.FAILED))
+        assert [event.reason for _, event in cache.events] == ["Done"]
 
 
 class TestPatchPrimary:

@@ -11,7 +11,7 @@ import pytest
 from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
 from dynamo_ctrl.controller.builder import watching
-from dynamo_ctrl.engine.errors import Conflict, Forbidden, Unanswered, Unavailable
+from dynamo_ctrl.engine.errors import Conflict, Forbidden, ServerError, Unanswered, Unavailable
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.patch import Patch as Change
@@ -62,6 +62,29 @@ def test_the_transition_is_told_with_the_pair_that_was_written(cache: FakeCache)
     cache.reconcile(program, "ns/w")
     cache.reconcile(program, "ns/w")
     assert program.told == [(None, "ready"), ("ready", "gone")]
+
+
+def test_an_attempt_can_tell_transitions_of_its_own_after_those_of_its_program(cache: FakeCache) -> None:
+    def own(old: WidgetStatus | None, new: WidgetStatus) -> tuple[Event, ...]:
+        return (Event(type="Normal", reason="Own", note=f"{None if old is None else old.state} {new.state}"),)
+
+    program = Scripted(result=Result(status=READY, transitions=own))
+    cache.reconcile(program, "ns/w")
+    cache.reconcile(program, "ns/w")
+    program.script = lambda _: Result(status=lambda report: None, transitions=own)
+    cache.reconcile(program, "ns/w")
+    assert program.told == [(None, "ready")]
+    assert [event.note for _, event in cache.events] == ["None ready"]
+
+
+def test_no_transition_is_told_when_the_status_could_not_be_written(cache: FakeCache) -> None:
+    def own(old: WidgetStatus | None, new: WidgetStatus) -> tuple[Event, ...]:
+        return (Event(type="Normal", reason="Own", note="n"),)
+
+    program = Scripted(result=Result(status=READY, transitions=own))
+    cache.faults.fail(ServerError("no"), "patch", WIDGET, subresource="status")
+    assert cache.reconcile(program, "ns/w").error is not None
+    assert (program.told, cache.events) == ([], [])
 
 
 def test_a_coroutine_is_awaited(cache: FakeCache) -> None:

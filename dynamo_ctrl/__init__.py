@@ -15,8 +15,9 @@ from dynamo_ctrl.controller.mapper import by_label, to_controller, to_self
 from dynamo_ctrl.engine.errors import EngineError
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import EngineConfig, open_engine
+from dynamo_ctrl.manager.errors import LeadershipLost
 from dynamo_ctrl.manager.manager import Manager
-from dynamo_ctrl.manager.options import ManagerOptions
+from dynamo_ctrl.manager.options import LeaderElectionOptions, ManagerOptions
 from dynamo_ctrl.manager.signals import install_signals
 from dynamo_ctrl.objects.conditions import Condition, with_condition
 from dynamo_ctrl.objects.errors import InvalidObject
@@ -62,6 +63,8 @@ __all__ = [
     "InvalidObject",
     "Key",
     "Kind",
+    "LeaderElectionOptions",
+    "LeadershipLost",
     "Manager",
     "ManagerOptions",
     "ManualClock",

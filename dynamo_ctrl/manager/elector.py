@@ -27,6 +27,9 @@ from dynamo_ctrl.manager.leadership import Leadership
 OpenEngine: TypeAlias = Callable[[], AbstractAsyncContextManager[Engine]]
 """Opens a connection of its own, in the loop that runs."""
 
+GRACE = 0.1
+"""Seconds that campaigns get to end when they are cut short."""
+
 THREAD = "leader election"
 """The name of the thread."""
 
@@ -80,7 +83,10 @@ class Elector:
             self._post(campaign.resign)
 
     async def end(self, *, release: bool, timeout: float) -> bool:  # noqa: ASYNC109  (the answer says whether it was enough)
-        """End every campaign within `timeout` seconds, with the leases given back or not. Returns whether all of it ended."""
+        """End every campaign, with the leases given back if that can be done within `timeout` seconds, or not.
+
+        Returns whether all of it has ended: a thread may be stuck.
+        """
         if self._task is None:
             return True
         if release:
@@ -88,10 +94,11 @@ class Elector:
                 self._post(campaign.release)
         else:
             self._post(self._halt)
-        try:
-            async with asyncio.timeout(timeout):
-                await self._ended.wait()
-        except TimeoutError:
+        for seconds in (timeout, GRACE):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._ended.wait()
+                    break
             self._post(self._halt)
         self._task.cancel()
         await asyncio.wait([self._task])

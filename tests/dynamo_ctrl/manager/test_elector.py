@@ -244,6 +244,32 @@ async def test_a_candidate_stops_at_once_also_while_its_request_is_under_way() -
     assert threads() == []
 
 
+async def test_a_lease_that_cannot_be_given_back_in_time_is_left_to_run_out() -> None:
+    leases = Leases()
+
+    class SlowToRelease(Locked):
+        async def get(self, *arguments: Any, **more: Any) -> bytes:
+            if manager._life.over:
+                await asyncio.sleep(100)
+            return await super().get(*arguments, **more)
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[MemoryEngine]:
+        yield SlowToRelease(leases)
+
+    manager = new(leases, "me")
+    manager._electorate._opened = opened
+    object.__setattr__(manager.options, "stop_budget", 0.5)
+    async with running(manager) as task:
+        await asyncio.wait_for(manager.elected(), PATIENCE)
+        await asyncio.sleep(0.5)
+        manager.stop()
+        await asyncio.wait([task], timeout=PATIENCE)
+    assert task.exception() is None, "nothing hangs"
+    assert leases.holder() == "me"
+    assert threads() == []
+
+
 async def test_a_thread_that_does_not_end_is_named() -> None:
     leases, let_go = Leases(), threading.Event()
 

@@ -269,6 +269,42 @@ async def test_an_event_whose_answer_was_lost_is_not_created_twice() -> None:
     assert bench.numbers() == {"sent": 1}
 
 
+async def test_an_event_in_a_namespace_that_is_gone_fails_for_good() -> None:
+    bench = Bench()
+    async with bench.recording() as recorder:
+        recorder.event(config_map(namespace="gone"), READY)
+    assert bench.numbers() == {"failed": 1}
+
+
+async def test_a_name_that_is_always_taken_is_given_up() -> None:
+    bench = Bench()
+    bench.engine.fail(AlreadyExists("taken"), "create", EVENT, times=1000)
+    async with bench.recording() as recorder:
+        recorder.event(config_map(), READY)
+    assert bench.numbers() == {"failed": 1}
+    assert bench.engine.pending == 1000 - TRIES
+
+
+async def test_an_answer_that_was_lost_to_the_last_is_a_failure() -> None:
+    bench = Bench()
+    bench.engine.fail(Unanswered("lost"), "create", EVENT, times=1000)
+    async with bench.recording() as recorder:
+        recorder.event(config_map(), READY)
+        await asyncio.sleep(TRIES * PAUSE)
+    assert bench.numbers() == {"failed": 1}
+
+
+async def test_what_nobody_planned_for_ends_the_recorder_and_is_told() -> None:
+    bench = Bench()
+    bench.engine.fail(KeyError("a bug"), "create", EVENT)
+    bench.recorder.start(bench.failures.append)
+    bench.recorder.event(config_map(), READY)
+    await asyncio.sleep(1)
+    await bench.recorder.end(1)
+    assert [type(error) for error in bench.failures] == [KeyError]
+    assert bench.numbers() == {"dropped": 1}
+
+
 async def test_at_the_end_nothing_is_tried_again() -> None:
     bench = Bench()
     bench.engine.fail(Unavailable("down"), "create", EVENT, times=100)

@@ -71,7 +71,7 @@ class Manager:
         options: see `ManagerOptions`.
         config: how a named engine reaches its cluster.
         clock: the time of everything in the manager.
-        random: spreads the cache's reconnects.
+        random: spreads reconnects and retries, and makes the identity in leader elections: never the same for two replicas.
         log: a structlog logger; the default one when `None`. Nothing here configures logging.
         requests: where the requests of the engine are counted.
         lease_engine: opens an engine for the leader election alone, on its own thread; needed there if `engine` is no name. The

@@ -1,11 +1,11 @@
-"""What a Pod's volumes ask for before a node can take it."""
+"""What a Pod asks for before a node can take it: volumes, and devices."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from dynamo_ctrl.cache.view import View
-from dynamo_ctrl.objects.builtin.core import PERSISTENT_VOLUME_CLAIM
+from dynamo_ctrl.objects.builtin.core import PERSISTENT_VOLUME_CLAIM, Pod
 from dynamo_ctrl.objects.key import Key
 
 
@@ -18,3 +18,8 @@ def unmet_claim(names: Iterable[str], namespace: str, view: View) -> str | None:
         if claim.status.phase != "Bound":
             return "pod has unbound immediate PersistentVolumeClaims"
     return None
+
+
+def unmet_devices(pod: Pod) -> str | None:
+    """Why the devices that a Pod claims keep it from being scheduled; the one node has none."""
+    return "cannot allocate all claims" if pod.spec.resource_claims else None

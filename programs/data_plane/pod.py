@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from data_plane.annotations import PREFIX, Behaviour, behaviour
-from data_plane.claims import unmet_claim
+from data_plane.claims import unmet_claim, unmet_devices
 from data_plane.pod_life import life_of, lived, next_step
 from data_plane.pod_status import scheduled_status, unscheduled_status
 from dynamo_ctrl.cache.index import Index
@@ -59,7 +59,10 @@ class PodOptions:
 
 
 class PodProgram:
-    """Pods are scheduled as soon as their claims are bound, start, become ready, and take their time to end."""
+    """Pods are scheduled as soon as their claims are bound, start, become ready, and take their time to end.
+
+    No node has devices to claim: Pods that claim some stay Pending.
+    """
 
     name = "data-plane-pod"
     finalizer = FINALIZER
@@ -75,7 +78,7 @@ class PodProgram:
             return Result()
         steps: tuple[Step, ...] = ()
         if not pod.spec.node_name:
-            unmet = unmet_claim(claim_names(pod), pod.metadata.namespace, request.view)
+            unmet = unmet_claim(claim_names(pod), pod.metadata.namespace, request.view) or unmet_devices(pod)
             if unmet is not None:
                 return Result(status=unscheduled_status(pod, unmet, now))
             binding = PatchPrimary(patch=Patch.merge({"spec": {"nodeName": self._options.node}}))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from dynamo_ctrl.engine.memory.crds import CRD_STRATEGY
-from dynamo_ctrl.engine.memory.kinds import cluster, configuration, pods, workloads
+from dynamo_ctrl.engine.memory.kinds import cluster, configuration, devices, pods, workloads
 from dynamo_ctrl.engine.memory.namespaces import NAMESPACE_STRATEGY
 from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Strategy
 from dynamo_ctrl.engine.port import AnyKind
@@ -116,6 +116,16 @@ def _others() -> Iterator[Served]:
                     unconditional=False, returns_deleted=True)
 
 
+def _devices() -> Iterator[Served]:
+    group = "resource.k8s.io"
+    yield _resource(group, "ResourceClaim", devices.CLAIM, returns_deleted=True)
+    yield _resource(group, "ResourceClaimTemplate", devices.CLAIM_TEMPLATE, sections="spec", returns_deleted=True)
+    yield _resource(group, "DeviceClass", plural="deviceclasses", sections="spec", at_cluster=True, bumps="spec",
+                    returns_deleted=True)
+    yield _resource(group, "ResourceSlice", sections="spec", at_cluster=True, bumps="spec", returns_deleted=True,
+                    selectable=("spec.driver", "spec.nodeName"))
+
+
 def _events() -> Iterator[Served]:
     shared = "eventTime series reportingInstance action reason related type"
     fields = ("involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
@@ -134,6 +144,7 @@ def builtins() -> Iterator[Served]:
     yield from _core()
     yield from _apps()
     yield from _others()
+    yield from _devices()
     yield from _events()
 
 

@@ -44,6 +44,7 @@ class PodSpec(Struct, frozen=True, gc=False, rename="camel"):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     volumes: tuple[FrozenDict[str, Any], ...] = ()
+    resource_claims: tuple[FrozenDict[str, Any], ...] = ()
     node_name: str = ""
     restart_policy: str = "Always"
     service_account_name: str = ""

@@ -130,6 +130,15 @@ def test_a_missing_claim_keeps_the_pod_unscheduled_until_it_is_bound(world: Any)
     }  # fmt: skip
 
 
+def test_a_pod_that_claims_devices_stays_pending_since_no_node_has_any(world: Any) -> None:
+    world.bare_pod(resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpus"}])
+    world.settle()
+    condition = world.pod().status.condition("PodScheduled")
+    assert (condition.status, condition.reason) == ("False", "Unschedulable")
+    assert condition.message == "cannot allocate all claims"
+    assert (world.pod().spec.node_name, world.pod().status.phase) == ("", "Pending")
+
+
 def test_a_deleted_pod_ends_after_its_time_and_not_before(world: Any) -> None:
     world.bare_pod()
     world.settle()

@@ -10,7 +10,7 @@ No Pod ever runs here: `run_pods` writes the status that a Deployment has when a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from dynamo_ctrl.controller.answer import Answer
@@ -22,15 +22,19 @@ from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, D
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.component.program import ComponentProgram
+from dynamo_graph.component.ssh_keys import PRIVATE_KEY, PUBLIC_KEY
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
 from dynamo_graph.graph.program import GraphProgram
-from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET
+from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET, POD_GROUP
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 NAMESPACE = "ns"
-ORCHESTRATORS: tuple[Kind[Any], ...] = (POD_CLIQUE_SET, DISAGGREGATED_SET, LEADER_WORKER_SET)
+ORCHESTRATORS: tuple[Kind[Any], ...] = (POD_CLIQUE_SET, DISAGGREGATED_SET, LEADER_WORKER_SET, POD_GROUP)
 """APIs that a plain cluster does not serve."""
+
+NOT_GROUPS = (POD_CLIQUE_SET, DISAGGREGATED_SET, POD_GROUP)
+"""What a cluster with LeaderWorkerSet alone does not serve."""
 
 
 def component(
@@ -59,6 +63,11 @@ def graph(
     return DYNAMO_GRAPH_DEPLOYMENT.object({"metadata": metadata, "spec": {"components": list(components), **spec}})
 
 
+async def fixed_keys() -> Mapping[str, bytes]:
+    """A key pair that is none, and is there at once."""
+    return {PRIVATE_KEY: b"private", PUBLIC_KEY: b"public"}
+
+
 class GraphWorld:
     """A plain cluster with some objects in it, and the programs of the component pathway.
 
@@ -76,7 +85,7 @@ class GraphWorld:
         self.cache = FakeCache(objects, absent=absent)
         self.programs: list[object] = [
             GraphProgram(),
-            ComponentProgram(config),
+            ComponentProgram(config, make_keys=fixed_keys),
             ComponentDeploymentProgram(config),
         ]
 
@@ -93,7 +102,7 @@ class GraphWorld:
         return self.cache.reconcile(self.programs[2], f"{NAMESPACE}/{name}")
 
     def run_pods(self) -> None:
-        """All Pods of all Deployments become ready, and everything converges."""
+        """All Pods of all Deployments and LeaderWorkerSets become ready, and everything converges."""
         for deployment in self.cache.list(DEPLOYMENT):
             replicas = 1 if deployment.spec.replicas is None else deployment.spec.replicas
             status = {
@@ -102,6 +111,14 @@ class GraphWorld:
                 **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), replicas),
             }
             self.cache.set_status(DEPLOYMENT, deployment.key, status)
+        for groups in self.cache.list(LEADER_WORKER_SET):
+            replicas = 1 if groups.spec.replicas is None else groups.spec.replicas
+            status = {
+                "observedGeneration": groups.metadata.generation,
+                "conditions": [{"type": "Available", "status": "True", "reason": "AllGroupsReady"}],
+                **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), replicas),
+            }
+            self.cache.set_status(LEADER_WORKER_SET, groups.key, status)
         self.converge()
 
     def graph(self, name: str = "g") -> DynamoGraphDeployment:

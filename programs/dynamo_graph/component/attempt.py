@@ -36,8 +36,6 @@ from dynamo_graph.component.worker_hash import worker_hash
 from dynamo_graph.graph.status import Reason, failed_attempt, succeeded
 from dynamo_graph.orchestrators import spans_nodes
 from dynamo_graph.render.component_deployment import render_component_deployments
-from dynamo_graph.render.errors import rendering
-from dynamo_graph.render.framework import graph_framework
 from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
 from dynamo_graph.render.template import main_container
 from dynamo_graph.render.warnings import render_warnings
@@ -129,15 +127,7 @@ class Attempt:
             return ()
         sync = Sync(child=scripts, policy=POLICY)
         steps = (Step(name="wait-for-leader", effects=(sync,), prefix=SCRIPTS_FAILED),)
-        spec = self._graph.spec
-        try:
-            with rendering(f"{self._graph.kind.kind} {self._graph.key}", "spec"):
-                framework = graph_framework(spec.backend_framework, spec.components)
-        except InvalidObject as error:
-            return (*steps, self._refused("components", error, COMPONENTS_FAILED))
-        if not needs_ssh_keys(self._graph, framework):
-            return steps
-        return (*steps, *ssh_key_steps(self._graph, config.mpi, make_keys))
+        return (*steps, *ssh_key_steps(self._graph, config.mpi, make_keys)) if needs_ssh_keys(self._graph) else steps
 
     def _workload_steps(self, generation: Generation, config: OperatorConfig) -> tuple[Step, ...]:
         components = self._graph.spec.components

@@ -13,10 +13,11 @@ from dynamo_ctrl.objects.builtin.core import SECRET, Secret
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.program.effect import CreateOnce, Refuse, Retry
 from dynamo_ctrl.program.result import Step
-from dynamo_graph.api.component import BackendFramework
 from dynamo_graph.api.config import Mpi
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.predicates import workers
+from dynamo_graph.render.errors import RenderError
+from dynamo_graph.render.framework import graph_framework
 
 FAILED: Final = "failed to ensure MPI SSH key secret: "
 PRIVATE_KEY: Final = "private.key"
@@ -27,9 +28,15 @@ MakeKeys: TypeAlias = Callable[[], Awaitable[Mapping[str, bytes]]]
 """Makes a key pair: the data of its Secret, `private.key` and `private.key.pub`."""
 
 
-def needs_ssh_keys(graph: DynamoGraphDeployment, framework: BackendFramework | None) -> bool:
-    """Whether an engine of the graph spans nodes by MPI; `framework` is the graph's engine."""
-    return framework == "trtllm" and any(worker.is_multinode for worker in workers(graph.spec))
+def needs_ssh_keys(graph: DynamoGraphDeployment) -> bool:
+    """Whether an engine of the graph spans nodes by MPI. One that cannot be told needs nothing."""
+    spec = graph.spec
+    if not any(worker.is_multinode for worker in workers(spec)):
+        return False
+    try:
+        return graph_framework(spec.backend_framework, spec.components) == "trtllm"
+    except RenderError:
+        return False
 
 
 def ssh_key_steps(graph: DynamoGraphDeployment, mpi: Mpi, make: MakeKeys) -> tuple[Step, ...]:

@@ -12,7 +12,7 @@ from dynamo_graph.render.errors import RenderError
 DEFAULT_PATHS: Final = {"vllm": "/root/.cache/vllm"}
 """Where an engine keeps its cache by itself."""
 
-_DNS_LABEL: Final = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+_DNS_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _AT: Final = "compilationCache"
 
 
@@ -33,7 +33,7 @@ def with_mount(container: JsonMap, cache: CompilationCache, framework: str | Non
         RenderError: another volume is mounted there, the mount is read-only, or the claim cannot name a volume.
     """
     name, path = cache.pvc_name, mount_path(cache, framework)
-    if not _DNS_LABEL.match(name):
+    if not _DNS_LABEL.fullmatch(name):
         raise RenderError(f"{_AT}.pvcName", f'"{name}" must be a DNS label, since it names the volume')
     mounts: list[JsonMap] = []
     present = False

@@ -18,7 +18,7 @@ from dynamo_graph.render.gpu import is_gpu_resource
 _DRIVER: Final = re.compile(
     r"device\.driver\s*==\s*(?:\"([^\"]+)\"|'([^']+)')|(?:\"([^\"]+)\"|'([^']+)')\s*==\s*device\.driver"
 )
-_GPU_NAME: Final = re.compile(r"^(gpu|gpu[./].*|.*/gpu([.-].*)?)$")
+_GPU_NAME: Final = re.compile(r"(gpu|gpu[./].*|.*/gpu([.-].*)?)")
 
 
 class Devices(Protocol):
@@ -139,12 +139,12 @@ def _is_gpu(wanted: JsonMap, name: str, devices: Devices, path: str) -> bool:
     selectors = [*_expressions(device_class), *_expressions(wanted)]
     drivers = {driver for expression in selectors if "||" not in expression for driver in _drivers(expression)}
     if drivers:
-        return any(_GPU_NAME.match(driver) for driver in drivers)
+        return any(_GPU_NAME.fullmatch(driver) for driver in drivers)
     extended = device_class.get("extendedResourceName")
     if extended:
         return is_gpu_resource(extended)
     if not selectors:
-        return bool(_GPU_NAME.match(class_name))
+        return bool(_GPU_NAME.fullmatch(class_name))
     rule = f'device request "{name}": whether class "{class_name}" holds GPUs cannot be decided from its selectors'
     raise RenderError(path, rule)
 

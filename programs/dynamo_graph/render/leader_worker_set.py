@@ -20,7 +20,7 @@ from dynamo_graph.render.warnings import RenderWarning
 MAX_GROUP_NAME: Final = 52
 """Characters that the name of a group has at most: the StatefulSet of its workers bears it, and labels its Pods with more."""
 
-_LABEL: Final = re.compile(r"^[a-z]([-a-z0-9]*[a-z0-9])?$")
+_LABEL: Final = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _MAIN: Final = "podTemplate.spec.containers[main]"
 
 
@@ -59,7 +59,7 @@ def check_name(name: str, replicas: int) -> None:
     """Refuse a name that the Service and the Pods of a LeaderWorkerSet cannot bear. Raises `RenderError`."""
     if "." in name:
         raise RenderError("name", f'LeaderWorkerSet name "{name}" must not contain dots')
-    if not _LABEL.match(name):
+    if not _LABEL.fullmatch(name):
         raise RenderError("name", f'LeaderWorkerSet name "{name}" must begin with a letter')
     group = f"{name}-{max(replicas - 1, 0)}"
     if len(group) > MAX_GROUP_NAME:

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from dynamo_graph.render.errors import RenderError
 
 _NUMBER: Final = r"(0|[1-9]\d*)"
-_STRICT: Final = re.compile(rf"^{_NUMBER}\.{_NUMBER}\.{_NUMBER}$")
-_TAG: Final = re.compile(rf"^[vV]?{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:[-+].*)?$")
+_STRICT: Final = re.compile(rf"{_NUMBER}\.{_NUMBER}\.{_NUMBER}")
+_TAG: Final = re.compile(rf"[vV]?{_NUMBER}\.{_NUMBER}\.{_NUMBER}(?:[-+].*)?")
 
 
 class RuntimeVersion(NamedTuple):
@@ -37,7 +37,7 @@ def from_image(image: str) -> RuntimeVersion | None:
     """The version in the tag of an image, `None` when it does not say one."""
     name = image.partition("@")[0].rpartition("/")[2]
     _, colon, tag = name.rpartition(":")
-    found = _TAG.match(tag) if colon else None
+    found = _TAG.fullmatch(tag) if colon else None
     return RuntimeVersion(*map(int, found.groups())) if found else None
 
 
@@ -49,7 +49,7 @@ def resolve(image: str, override: str | None = None) -> RuntimeVersion | None:
     """
     if not override:
         return from_image(image)
-    found = _STRICT.match(override)
+    found = _STRICT.fullmatch(override)
     if found is None:
         rule = 'resolve runtime version override: must be a semantic version such as "1.1.0"'
         raise RenderError("runtimeVersionOverride", rule)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-_PYTHON: Final = re.compile(r"^(?:.*/)?python\d*(?:\.\d+)*$", re.DOTALL)
-_SHELL: Final = re.compile(r"^(?:.*/)?(?:sh|bash|ash|dash|zsh)$", re.DOTALL)
-_RUNS_TEXT: Final = re.compile(r"^-[A-Za-z]*c$")
+_PYTHON: Final = re.compile(r"(?:.*/)?python\d*(?:\.\d+)*", re.DOTALL)
+_SHELL: Final = re.compile(r"(?:.*/)?(?:sh|bash|ash|dash|zsh)", re.DOTALL)
+_RUNS_TEXT: Final = re.compile(r"-[A-Za-z]*c")
 _BARE: Final = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
 _SCAN: Final = re.compile(r"(?P<escape>\$\$)|\$\((?P<name>[^)]*)\)|(?P<text>\$|[^$]+)", re.DOTALL)
 _DOLLARS: Final = re.compile(r"\$|[^$]+")
@@ -24,12 +24,14 @@ _ESCAPED: Final = re.compile(r'[\\"`]')
 
 def is_python(command: Sequence[str]) -> bool:
     """Whether a container's command is a Python interpreter with its arguments."""
-    return bool(command) and _PYTHON.match(command[0]) is not None
+    return bool(command) and _PYTHON.fullmatch(command[0]) is not None
 
 
 def is_shell(command: Sequence[str]) -> bool:
     """Whether a container's command is a shell that runs its first argument as a script."""
-    return len(command) > 1 and _SHELL.match(command[0]) is not None and _RUNS_TEXT.match(command[-1]) is not None
+    return (
+        len(command) > 1 and _SHELL.fullmatch(command[0]) is not None and _RUNS_TEXT.fullmatch(command[-1]) is not None
+    )
 
 
 def joined(tokens: Iterable[str]) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_graph.render.errors import RenderError
 
-_VOLUME_NAME: Final = re.compile(r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")
+_VOLUME_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _AT: Final = "podTemplate.spec.containers[main].volumeMounts"
 
 
@@ -36,7 +36,7 @@ def with_claims(pod: JsonMap, main: JsonMap) -> dict[str, Any]:
         name = mount["name"]
         if name in ordered:
             continue
-        if name not in volumes and not _VOLUME_NAME.match(name):
+        if name not in volumes and not _VOLUME_NAME.fullmatch(name):
             rule = f'"{name}" has no volume, and a claim needs a DNS label to be one'
             raise RenderError(f"{_AT}[{index}].name", rule)
         ordered[name] = volumes.get(name) or {"name": name, "persistentVolumeClaim": {"claimName": name}}

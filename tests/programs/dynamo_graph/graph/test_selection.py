@@ -28,8 +28,8 @@ GROVE_OFF = {"nvidia.com/enable-grove": "false"}
 DS_ON = {"nvidia.com/enable-disaggregatedset": "true"}
 
 ALL = frozenset({"component", "grove", "disaggregatedset"})
-GROVE_APIS = frozenset({POD_CLIQUE_SET})
-DS_APIS = frozenset({DISAGGREGATED_SET, LEADER_WORKER_SET})
+GROVE_APIS: frozenset[Kind[Any]] = frozenset({POD_CLIQUE_SET})
+DS_APIS: frozenset[Kind[Any]] = frozenset({DISAGGREGATED_SET, LEADER_WORKER_SET})
 
 
 class World:

@@ -29,6 +29,7 @@ from dynamo_graph.component.generations import Generation, StoredHashes, serving
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.orphans import orphans
 from dynamo_graph.component.readiness import observe
+from dynamo_graph.component.renderable import check_renderable
 from dynamo_graph.component.ssh_keys import MakeKeys, needs_ssh_keys, ssh_key_steps
 from dynamo_graph.component.wait_for_leader import FAILED as SCRIPTS_FAILED
 from dynamo_graph.component.wait_for_leader import wait_leader_config_map
@@ -142,6 +143,7 @@ class Attempt:
                 replicas=dict.fromkeys(self._waiting, 0),
                 frameworks=self._frameworks(suffix),
             )
+            check_renderable(self._graph, rendered, config)
         except InvalidObject as error:
             return (self._refused("components", error, COMPONENTS_FAILED),)
         children = {child.spec.name: child for child in rendered}

@@ -40,6 +40,7 @@ async def furnish(engine: Engine, manager: Manager, programs: tuple[Loaded, ...]
 
 
 async def _run(engine: Engine, plane: list[object], clock: Clock) -> None:
-    options = ManagerOptions(name="data-plane", garbage=False)
+    # The loop and the collector are the other manager's to look after.
+    options = ManagerOptions(name="data-plane", garbage=False, stall_threshold=0)
     async with Manager(engine, programs=plane, options=options, clock=clock) as manager:
         await manager.run()

@@ -17,7 +17,11 @@ YOUNG_THRESHOLD = 50_000
 
 @contextmanager
 def relaxed(threshold: int = YOUNG_THRESHOLD) -> Iterator[None]:
-    """Collect less often while the context is open."""
+    """Collect less often while the context is open, and never what is there already.
+
+    A collection of all that a process has imported takes longer than a loop may stand still.
+    """
+    gc.freeze()
     before = gc.get_threshold()
     ours = (threshold, *before[1:])
     gc.set_threshold(*ours)
@@ -30,6 +34,6 @@ def relaxed(threshold: int = YOUNG_THRESHOLD) -> Iterator[None]:
 
 
 def freeze() -> None:
-    """Collect once, then take everything that is alive out of the collector's sight."""
+    """Collect what came since the last freeze, then take everything that is alive out of the collector's sight."""
     gc.collect()
     gc.freeze()

@@ -6,6 +6,8 @@ Contract (R 4, 14):
   not even what holds the interpreter itself.
 - A thread takes the stack of the loop's thread when the timer is overdue by the threshold. A stall is logged with that stack when
   it is over; one that does not end is logged while it lasts.
+- The log tells what kind of stall it was by the processor time that the loop's thread got. One that was kept waiting by a busy
+  machine, not by a call that blocks, is nobody's fault here: it is counted, and logged as information.
 - Lines are bounded: `MAX_LINES` in `LINES_PERIOD`; further stalls are only counted.
 - Between the threads go immutable values only, by assignment.
 """
@@ -19,6 +21,7 @@ import time
 import traceback
 from collections import deque
 from contextlib import suppress
+from typing import NamedTuple
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -34,6 +37,26 @@ MAX_LINES, LINES_PERIOD = 10, 60.0
 
 MAX_FRAMES = 12
 """Frames of a stack that are told, the innermost ones."""
+
+
+class _Processor(NamedTuple):
+    """What the calling thread got of a processor so far: the time, and how often it was taken away (0 where nobody tells)."""
+
+    seconds: float
+    taken_away: int
+
+
+if sys.platform == "linux":
+    import resource
+
+    def _processor() -> _Processor:
+        usage = resource.getrusage(resource.RUSAGE_THREAD)
+        return _Processor(usage.ru_utime + usage.ru_stime, usage.ru_nivcsw)
+
+else:
+
+    def _processor() -> _Processor:
+        return _Processor(time.thread_time(), 0)
 
 
 class Watchdog:
@@ -62,6 +85,7 @@ class Watchdog:
         """Watch until cancelled."""
         stopping = threading.Event()
         self._due = time.monotonic() + self._period
+        before = _processor()
         loop_thread = threading.get_ident()
         thread = threading.Thread(target=self._look, args=(stopping, loop_thread), name="loop watchdog", daemon=True)
         thread.start()
@@ -70,14 +94,15 @@ class Watchdog:
                 due = self._due
                 await asyncio.sleep(max(0.0, due - time.monotonic()))
                 now = time.monotonic()
+                after = _processor()
                 if now - due > self._threshold:
-                    self._stalled(due, now)
-                self._due = now + self._period
+                    self._stalled(due, now, after.seconds - before.seconds, after.taken_away - before.taken_away)
+                self._due, before = now + self._period, after
         finally:
             stopping.set()
             thread.join()  # it wakes at once, and looks at most once more
 
-    def _stalled(self, due: float, now: float) -> None:
+    def _stalled(self, due: float, now: float, ran: float, taken_away: int) -> None:
         self.stalls += 1
         seconds = now - due
         self.longest = max(self.longest, seconds)
@@ -85,11 +110,11 @@ class Watchdog:
         if len(self._lines) == MAX_LINES and now - self._lines[0] < LINES_PERIOD:
             return
         self._lines.append(now)
-        self._log.warning(
-            "the loop stood still",
-            seconds=round(seconds, 3),
-            stack=stack if sampled == due else "unknown: the interpreter itself was held",
-        )
+        waited = taken_away > 0 and ran < seconds / 2
+        if sampled != due:
+            stack = "unknown: the process did not run" if waited else "unknown: the interpreter itself was held"
+        tell = self._log.info if waited else self._log.warning
+        tell("the loop stood still", seconds=round(seconds, 3), processor_seconds=round(ran, 3), stack=stack)
 
     # -- on the thread
 

@@ -14,7 +14,7 @@ from dynamo_ctrl.program.errors import OwnershipConflict
 from dynamo_ctrl.program.report import Report
 from dynamo_graph.api.component_deployment import ComponentDeploymentStatus, DynamoComponentDeployment
 from dynamo_graph.api.names import Label
-from dynamo_graph.component_deployment.workload import Observation
+from dynamo_graph.component_deployment.workload import REPLICA_FAILURE, Observation
 
 AVAILABLE: Final = "Available"
 COMPONENT_READY: Final = "DynamoComponentReady"
@@ -34,16 +34,11 @@ class StatusAt:
 
     def observed(self, workload: Observation) -> ComponentDeploymentStatus:
         """After an attempt of which every step succeeded."""
-        ready, kind = workload.ready, workload.kind
+        ready = workload.ready
         truth: ConditionStatus = "True" if ready else "False"
         status = self._with(
             self._last,
-            self._condition(
-                AVAILABLE,
-                truth,
-                f"{kind}Ready" if ready else f"{kind}NotReady",
-                f"{kind} is ready" if ready else f"{kind} is not ready",
-            ),
+            self._condition(AVAILABLE, truth, *_availability(workload)),
             self._condition(
                 COMPONENT_READY,
                 truth,
@@ -88,6 +83,16 @@ class StatusAt:
         return Condition(
             type=type_, status=status, reason=reason, message=message, observed_generation=self._generation
         )
+
+
+def _availability(workload: Observation) -> tuple[str, str]:
+    """Reason and message of `Available`."""
+    kind = workload.kind
+    if workload.ready:
+        return f"{kind}Ready", f"{kind} is ready"
+    if workload.trouble:
+        return REPLICA_FAILURE, f"{kind} is not ready: {workload.trouble}"
+    return f"{kind}NotReady", f"{kind} is not ready"
 
 
 def runtime_namespace(deployment: DynamoComponentDeployment) -> str:

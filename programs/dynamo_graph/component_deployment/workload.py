@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from dynamo_ctrl.objects.builtin.apps import Deployment
 from dynamo_graph.api.graph_status import ComponentReplicaStatus
 from dynamo_graph.component_deployment.readiness import deployment_ready, leader_worker_set_ready
 from dynamo_graph.orchestrators import LeaderWorkerSet
 from dynamo_graph.render.gpu_shape import GpuShape
+
+REPLICA_FAILURE: Final = "ReplicaFailure"
+"""Condition of a Deployment of which Pods are refused: a missing account, a quota, an admission policy."""
 
 Workload: TypeAlias = Deployment | LeaderWorkerSet
 """A Deployment for engines on one node, a LeaderWorkerSet for engines that span nodes."""
@@ -23,11 +26,13 @@ class Observation:
         kind: its kind, as conditions name it.
         ready: whether it serves what is asked for.
         component: its numbers.
+        trouble: why Pods of it cannot be made, in the server's words; empty when they can.
     """
 
     kind: str
     ready: bool
     component: ComponentReplicaStatus
+    trouble: str = ""
 
 
 def observe(workload: Workload, runtime_namespace: str, shape: GpuShape | None) -> Observation:
@@ -43,8 +48,15 @@ def observe(workload: Workload, runtime_namespace: str, shape: GpuShape | None) 
         gpus_per_engine=shape.per_engine if shape is not None else None,
         gpus_per_replica=shape.per_replica if shape is not None else None,
     )
-    return Observation(kind=numbers.component_kind, ready=_ready(workload), component=numbers)
+    return Observation(
+        kind=numbers.component_kind, ready=_ready(workload), component=numbers, trouble=_trouble(workload)
+    )
 
 
 def _ready(workload: Workload) -> bool:
     return deployment_ready(workload) if isinstance(workload, Deployment) else leader_worker_set_ready(workload)
+
+
+def _trouble(workload: Workload) -> str:
+    failure = workload.status.condition(REPLICA_FAILURE)
+    return failure.message if failure is not None and failure.status == "True" else ""

@@ -179,8 +179,8 @@ class Controller:
         A controller that warms up only when it leads has nothing to be ready for before.
         """
         reasons = self._sources.unready
-        if not reasons and not self._sources.running and self.options.warm_up:
-            return {str(self.watches.primary.kind): "syncing: not started"}
+        if not reasons and not self._sources.running:
+            return {str(self.watches.primary.kind): "syncing: not started"} if self.options.warm_up else {}
         return reasons or dict.fromkeys(self._sources.unsettled, "syncing: the initial objects are being mapped")
 
     async def synced(self) -> None:

@@ -13,8 +13,8 @@ last write was by the same key to the same object not too long ago, and
 - somebody wrote the object in between, and this write makes a change that the last one had made already.
 
 From `EchoOptions.threshold` writes in a row on, it answers with an `Echo`: which fields, who else writes the object, and how long
-the key should stay away. Every other write ends the row. Memory is bounded by a number of objects and by their size; what is
-given up begins its row anew.
+the key should stay away. Every other write ends the row, though one that was an echo is one again with its next write. Memory
+is bounded by a number of objects and by their size; what is given up begins its row anew.
 """
 
 from __future__ import annotations
@@ -162,13 +162,17 @@ class EchoDetector:
         row = self._rows.get(at) or _Row(by)
         loop: Loop | None = None
         again: tuple[Difference, ...] = ()
-        if row.times and row.by == by and now - row.at <= options.window + row.patience:
+        suspect = bool(row.times) and row.by == by and now - row.at <= options.window + row.patience
+        if suspect:
             if self._only_own(causes):
                 loop = Loop.REPEATED
             elif _touched(row, before):
                 again = _made_again(row, before, after)
                 loop = Loop.REVERTED if again else None
-        row.times = row.times + 1 if loop is not None else 1
+        if loop is not None:
+            row.times += 1
+        else:  # a row that was an echo needs but one more write to be one again
+            row.times = options.threshold - 1 if suspect and row.times >= options.threshold else 1
         beyond = row.times - options.threshold + 1
         echo: Echo | None = None
         if loop is not None and beyond > 0:

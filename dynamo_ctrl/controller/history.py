@@ -41,7 +41,7 @@ class History:
     def keep(self, entry: Entry[Key]) -> None:
         """The run is over."""
         self._young[entry.key] = entry
-        if len(self._young) > self._limit:
+        if len(self._young) >= self._limit:
             self._old, self._young = self._young, {}
 
     def last(self, key: Key) -> Entry[Key] | None:

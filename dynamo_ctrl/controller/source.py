@@ -2,7 +2,7 @@
 
 Contract:
 
-- Old and new side of a change are both mapped, so that an object that moves between owners wakes both.
+- Old and new side of a change are both mapped, so that an object that moves between owners wakes both; a key is woken once.
 - Initial objects, and changes that left the resourceVersion as it was, wake at low priority: a real change overtakes them.
 - A predicate or a mapper that raises loses nothing: the change is counted, logged with its key, and tried again, ever later,
   until it can be mapped; meanwhile newer changes of that object are merged into it. The source goes on with other objects.
@@ -152,7 +152,14 @@ class Source(Generic[O]):
     async def _map_all(self, subscription: Subscription[O], mapper: Mapper[O]) -> None:
         pace = Pace(self._clock, SLICE)
         try:
-            async for batch in subscription:
+            while True:
+                batch = subscription.take()
+                if not batch:
+                    waited_for = await anext(subscription, None)
+                    if waited_for is None:
+                        return
+                    batch = waited_for
+                    pace.restart()
                 for change in batch:
                     for _ in self._take(change, mapper):
                         if pace.over:
@@ -188,11 +195,14 @@ class Source(Generic[O]):
         priority = LOW if quiet else NORMAL
         wait = 0.0 if quiet else self._debounce
         fresh = self._fresh is not None and not quiet and self._fresh(change)
+        woken: set[Key] = set()
         for side in (old, new):
             if side is not None:
                 for key in mapper(side, self._view):
-                    self._add(key, cause, priority=priority, after=wait, fresh=fresh)
-                    yield
+                    if key not in woken:
+                        woken.add(key)
+                        self._add(key, cause, priority=priority, after=wait, fresh=fresh)
+                        yield
 
     def _again(self, key: Key) -> None:
         waiting = self._unmapped.get(key)

@@ -196,6 +196,7 @@ class Sources:
             for handle in self._handles:
                 handle.unfollow()
                 handle.task = None
+                handle.source.settled.clear()  # who begins again has to hear of everything again
 
     def _start(self, group: asyncio.TaskGroup, handle: SourceHandle) -> None:
         handle.follow(self._look)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from structlog.testing import LogCapture
 
 from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
+from dynamo_ctrl.controller.echo import Echo, Loop
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.settle import MANY_CONFLICTS, Settler
 from dynamo_ctrl.engine.errors import Forbidden
@@ -26,7 +28,10 @@ class Bench:
         self.numbers = ControllerNumbers()
         self.lines = LogCapture()
         log = structlog.wrap_logger(None, processors=[self.lines], wrapper_class=structlog.BoundLogger)
-        self.settler = Settler("graph", self.queue, self.numbers, log, lambda error: error.kind == POD)
+        self.echoes: dict[int, Echo] = {}
+        self.settler = Settler(
+            "graph", self.queue, self.numbers, log, lambda error: error.kind == POD, echoes=self.echoes
+        )
         self.queue.add(KEY, 0)
 
     def answer(self, answer: Answer, now: float = 0.0) -> None:
@@ -141,6 +146,82 @@ def test_conflicts_without_end_are_told_now_and_then() -> None:
         bench.answer(CONFLICT, now)
         now = bench.queue.next()
     assert bench.levels() == ["warning", "warning"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "wait"),
+    [
+        pytest.param(Answer(error=OSError("no")), 1, id="error"),
+        pytest.param(CONFLICT, 1, id="conflict"),
+        pytest.param(Answer(requeue_after=0), 0, id="progress"),
+        pytest.param(Answer(requeue_after=30), 30, id="requeue-after"),
+    ],
+)
+@pytest.mark.parametrize("override", [None, -7])
+def test_r4_30_the_priority_is_kept_or_overridden_by_the_answer(
+    answer: Answer, wait: float, override: int | None
+) -> None:
+    bench = Bench()
+    bench.queue.add(KEY, 0, priority=5)
+    bench.answer(replace(answer, priority=override))
+    entry = bench.queue.get(wait)
+    assert entry is not None
+    assert entry.priority == (5 if override is None else -7)
+
+
+def test_a_key_that_waits_for_a_source_keeps_its_priority() -> None:
+    bench = Bench()
+    bench.queue.add(KEY, 0, priority=5)
+    bench.answer(Answer(error=SourceUnavailable(POD, "forbidden")))
+    assert bench.settler.unpark() == {KEY: 5}
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome", "error"),
+    [
+        (DONE, "success", ""),
+        (Answer(requeue_after=3), "requeue_after", ""),
+        (Answer(requeue_after=0), "progress", ""),
+        (CONFLICT, "conflict", ""),
+        (Answer(error=OSError("no")), "error", "OSError: no"),
+        (Answer(error=OSError("no"), terminal=True), "terminal error", "OSError: no"),
+        (
+            Answer(error=SourceUnavailable(POD, "forbidden")),
+            "waits for a source",
+            "SourceUnavailable: pods cannot be read: forbidden",
+        ),
+    ],
+)
+def test_the_outcome_is_written_down_for_people(answer: Answer, outcome: str, error: str) -> None:
+    bench = Bench()
+    entry = bench.queue.get(0)
+    assert entry is not None
+    bench.settler.settle(entry, answer, 0)
+    assert (entry.outcome, entry.error) == (outcome, error)
+
+
+@pytest.mark.parametrize("after", [None, 2.0])
+def test_r4_39_a_run_whose_writes_come_back_is_held_back(after: float | None) -> None:
+    bench = Bench()
+    entry = bench.queue.get(0)
+    assert entry is not None
+    bench.echoes[entry.run] = Echo(POD.ref(KEY), Loop.REPEATED, 5, ("status.x",), "", 8.0)
+    bench.settler.settle(entry, DONE if after is None else Answer(requeue_after=after), 0)
+    assert bench.echoes == {}
+    assert entry.outcome == "held back"
+    bench.queue.add(KEY, 1)
+    assert bench.queue.get(7.9) is None
+    assert bench.queue.get(8) is not None
+
+
+def test_a_failure_ends_what_was_found_out_about_its_writes_too() -> None:
+    bench = Bench()
+    entry = bench.queue.get(0)
+    assert entry is not None
+    bench.echoes[entry.run] = Echo(POD.ref(KEY), Loop.REPEATED, 5, ("status.x",), "", 8.0)
+    bench.settler.settle(entry, Answer(error=OSError("no")), 0)
+    assert bench.echoes == {}
+    assert bench.queue.next() == 0.005
 
 
 def test_every_run_is_timed() -> None:

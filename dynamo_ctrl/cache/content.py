@@ -6,10 +6,10 @@ their keys, and costs what it returns: a list of everything is a copy, a look-up
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
-from dynamo_ctrl.cache.index import STEP, Buckets, Index, IndexTable, Where
+from dynamo_ctrl.cache.index import STEP, Buckets, Index, IndexTable, Where, where
 from dynamo_ctrl.cache.room import Room
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
@@ -37,7 +37,7 @@ class Content(Generic[O]):
         self.count = 0
         self.bytes = 0
         self._rooms: dict[str, Room[O]] = {}
-        self._owners: Buckets[Where] = Buckets()
+        self._owners: Buckets[Where, O] = Buckets(where)
         self._tables: dict[str, IndexTable[O]] = {index.name: IndexTable(index) for index in indexes}
         self._only = namespace
         if namespace:
@@ -54,19 +54,14 @@ class Content(Generic[O]):
             room = self._enter(namespace)
         old = room.put(name, obj)
         self.bytes += len(obj.raw)
-        owners = metadata.owner_references
         if old is None:
             self.count += 1
-            if owners and (owner := metadata.controller) is not None:
-                self._owners.put(owner.uid, at)
         else:
             self.bytes -= len(old.raw)
-            before = old.metadata
-            if before.owner_references != owners:
-                if (owner := before.controller) is not None:
-                    self._owners.drop(owner.uid, at)
-                if (owner := metadata.controller) is not None:
-                    self._owners.put(owner.uid, at)
+            if old.metadata.owner_references != metadata.owner_references:
+                self._disown(old, at)
+        if metadata.owner_references and (owner := metadata.controller) is not None:
+            self._owners.put(owner.uid, at, obj)
         for table in self._tables.values():
             table.put(at, obj)
         return old
@@ -87,11 +82,15 @@ class Content(Generic[O]):
             del self._rooms[at[0]], self.namespaces[at[0]]
         self.count -= 1
         self.bytes -= len(old.raw)
-        if (owner := old.metadata.controller) is not None:
-            self._owners.drop(owner.uid, at)
+        self._disown(old, at)
         for table in self._tables.values():
             table.remove(at)
         return old
+
+    def _disown(self, old: O, at: Where) -> None:
+        owner = old.metadata.controller
+        if owner is not None:
+            self._owners.drop(owner.uid, at)
 
     def index(self, index: Index[O]) -> Iterator[None]:
         """Keep that index from now on. The steps that are returned index the present content, a bounded piece each."""
@@ -138,31 +137,29 @@ class Content(Generic[O]):
 
     def list(self, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace, or of all."""
-        if namespace or len(self._rooms) == 1:
-            (room,) = (self._rooms.get(namespace),) if namespace else self._rooms.values()
-            return [] if room is None else room.list()
-        return [obj for _, room in sorted(self._rooms.items()) for obj in room.list()]
+        return self._of_rooms(namespace, Room.list)
+
+    def having(self, labels: Mapping[str, str], namespace: str = "") -> Sequence[O]:
+        """The objects of one namespace (empty: all) that carry all of these labels."""
+        return self._of_rooms(namespace, lambda room: room.having(labels))
 
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects of one namespace (empty: all) that match."""
+        return self._of_rooms(namespace, lambda room: room.select(selector))
+
+    def _of_rooms(self, namespace: str, read: Callable[[Room[O]], Sequence[O]]) -> Sequence[O]:
         if namespace or len(self._rooms) == 1:
-            (room,) = (self._rooms.get(namespace),) if namespace else self._rooms.values()
-            return [] if room is None else room.select(selector)
-        return [obj for _, room in sorted(self._rooms.items()) for obj in room.select(selector)]
+            room = self._rooms.get(namespace or next(iter(self._rooms)))
+            return [] if room is None else read(room)
+        return [obj for _, room in sorted(self._rooms.items()) for obj in read(room)]
 
     def by_index(self, name: str, value: str) -> Sequence[O]:
         """The objects that have `value` in that index. Raises `KeyError` for an index that was not declared."""
-        return self._at(self._tables[name].buckets.bucket(value))
+        return self._tables[name].buckets.list(value)
 
     def owned(self, uid: str) -> Sequence[O]:
         """The objects whose controller reference carries that uid."""
-        return self._at(self._owners.bucket(uid))
-
-    def _at(self, keys: Collection[Where]) -> Sequence[O]:
-        if not keys:
-            return []
-        namespaces = self.namespaces
-        return [namespaces[namespace][name] for namespace, name in sorted(keys)]
+        return self._owners.list(uid)
 
     @property
     def index_failures(self) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ again: an extractor that changes its mind, or fails, cannot leave an entry behin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
@@ -18,6 +18,7 @@ from dynamo_ctrl.objects.object import Object
 log = structlog.get_logger()
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
+K = TypeVar("K", str, tuple[str, str])
 
 Where: TypeAlias = tuple[str, str]
 """Namespace and name as a plain tuple: equal to the `Key`, cheaper to make, and invisible to the garbage collector."""
@@ -56,64 +57,87 @@ class Index(Generic[O]):
         return f"Index({self.name} of {self.kind})"
 
 
-K = TypeVar("K", str, Where)
-"""What a bucket holds: a name inside one namespace, or namespace and name."""
+class Buckets(Generic[K, O]):
+    """From a value to the objects filed under it, each by its key. A bucket of one is the object itself: no dictionary for it.
 
+    The objects themselves are filed, so that a look-up touches nothing but its bucket; whoever changes an object files it anew.
+    A bucket is brought into the order of keys when it is read, and stays in it until another key comes.
 
-class Buckets(Generic[K]):
-    """From a value to the keys of the objects filed under it. A bucket of one is the key itself: no dictionary for it.
-
-    Keys stay in the order in which they came. Lists come in the order of keys, so that sorting finds little to do.
+    Args:
+        key: the key of an object.
 
     Attributes:
         size: how many entries there are, over all values.
     """
 
-    __slots__ = ("_buckets", "size")
+    __slots__ = ("_buckets", "_key", "_ordered", "size")
 
-    def __init__(self) -> None:
-        self._buckets: dict[str, K | dict[K, None]] = {}
+    def __init__(self, key: Callable[[O], K]) -> None:
+        self._key: Callable[[O], K] = key
+        self._buckets: dict[str, O | dict[K, O]] = {}
+        self._ordered: set[str] = set()
         self.size = 0
 
-    def put(self, value: str, at: K) -> None:
-        """File `at` under `value`."""
+    def put(self, value: str, at: K, obj: O) -> None:
+        """File `obj`, whose key is `at`, under `value`; it takes the place of an older state."""
         found = self._buckets.get(value)
         if found is None:
-            self._buckets[value] = at
-        elif type(found) is dict:
-            if at in found:
-                return
-            found[at] = None
-        elif found != at:
-            self._buckets[value] = {found: None, at: None}  # type: ignore[dict-item]
+            self._buckets[value] = obj
+            self.size += 1
+        elif isinstance(found, dict):
+            if at not in found:
+                self.size += 1
+                if self._ordered:
+                    self._ordered.discard(value)
+            found[at] = obj
+        elif (other := self._key(found)) == at:
+            self._buckets[value] = obj
         else:
-            return
-        self.size += 1
+            self._buckets[value] = {other: found, at: obj}
+            self.size += 1
 
     def drop(self, value: str, at: K) -> None:
-        """Take `at` away from `value`; nothing happens if it is not there."""
+        """Take what has the key `at` away from `value`; nothing happens if it is not there."""
         found = self._buckets.get(value)
-        if type(found) is dict:
+        if isinstance(found, dict):
             if at not in found:
                 return
             del found[at]
             if len(found) == 1:
-                (self._buckets[value],) = found
-        elif found is not None and found == at:
+                (self._buckets[value],) = found.values()
+                self._ordered.discard(value)
+        elif found is not None and self._key(found) == at:
             del self._buckets[value]
         else:
             return
         self.size -= 1
 
     def count(self, value: str) -> int:
-        """How many keys are filed under `value`."""
+        """How many objects are filed under `value`."""
         found = self._buckets.get(value)
-        return 0 if found is None else len(found) if type(found) is dict else 1
+        return 0 if found is None else len(found) if isinstance(found, dict) else 1
 
-    def bucket(self, value: str) -> Collection[K]:
-        """The keys filed under `value`, to be read at once and not kept."""
+    def list(self, value: str) -> list[O]:
+        """The objects filed under `value`, in the order of their keys."""
         found = self._buckets.get(value)
-        return () if found is None else found if type(found) is dict else (found,)  # type: ignore[return-value]
+        if found is None:
+            return []
+        if not isinstance(found, dict):
+            return [found]
+        bucket: dict[K, O] = found
+        if value not in self._ordered:
+            keys = sorted(bucket)
+            if keys != [*bucket]:
+                bucket = self._buckets[value] = {key: bucket[key] for key in keys}
+            self._ordered.add(value)
+        return [*bucket.values()]
+
+    def keys(self, value: str) -> Set[K]:
+        """The keys of the objects filed under `value`, to be read at once and not kept."""
+        found = self._buckets.get(value)
+        if isinstance(found, dict):
+            return found.keys()
+        return frozenset() if found is None else frozenset((self._key(found),))
 
     def values(self) -> Iterable[str]:
         """The values that something is filed under."""
@@ -137,7 +161,7 @@ class IndexTable(Generic[O]):
 
     Attributes:
         index: what is kept.
-        buckets: the keys by value.
+        buckets: the objects by value.
         failures: how often the extractor raised.
     """
 
@@ -145,7 +169,7 @@ class IndexTable(Generic[O]):
 
     def __init__(self, index: Index[O]) -> None:
         self.index = index
-        self.buckets: Buckets[Where] = Buckets()
+        self.buckets: Buckets[Where, O] = Buckets(where)
         self.failures = 0
         self._values: dict[Where, tuple[str, ...]] = {}
 
@@ -153,13 +177,13 @@ class IndexTable(Generic[O]):
         """File a new state of the object at `at`, and take its old values away."""
         new = self._extract(obj)
         old = self._values.get(at, ())
+        for value in new:
+            self.buckets.put(value, at, obj)
         if new == old:
             return
         for value in old:
             if value not in new:
                 self.buckets.drop(value, at)
-        for value in new:
-            self.buckets.put(value, at)
         if new:
             self._values[at] = new
         else:

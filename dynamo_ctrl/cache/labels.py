@@ -7,11 +7,14 @@ satisfied by everybody else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Set
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any, Final, Generic, TypeVar
 
 from dynamo_ctrl.cache.index import Buckets
+from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import Requirement
+
+O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 POSITIVE: Final = frozenset(("=", "in", "exists"))
 """The operators that are satisfied by those who carry the label."""
@@ -19,22 +22,27 @@ POSITIVE: Final = frozenset(("=", "in", "exists"))
 _ANY_VALUE: Final = frozenset(("exists", "!"))
 
 
-class LabelIndex:
-    """From label key and value to the names of objects."""
+def name_of(obj: Object[Any, Any]) -> str:
+    """What an object is called in its namespace."""
+    return obj.metadata.name
+
+
+class LabelIndex(Generic[O]):
+    """From label key and value to objects, by name."""
 
     __slots__ = ("_keys",)
 
     def __init__(self) -> None:
-        self._keys: dict[str, Buckets[str]] = {}
+        self._keys: dict[str, Buckets[str, O]] = {}
 
-    def put(self, name: str, labels: Mapping[str, str]) -> None:
-        """File `name` under each of the labels."""
+    def put(self, name: str, labels: Mapping[str, str], obj: O) -> None:
+        """File `obj` under each of its labels; it takes the place of an older state with that name."""
         keys = self._keys
         for key, value in labels.items():
             buckets = keys.get(key)
             if buckets is None:
-                buckets = keys[key] = Buckets()
-            buckets.put(value, name)
+                buckets = keys[key] = Buckets(name_of)
+            buckets.put(value, name, obj)
 
     def drop(self, name: str, labels: Mapping[str, str], still: Mapping[str, str]) -> None:
         """Take `name` away from those of its old `labels` that its new labels, `still`, do not have."""
@@ -44,6 +52,25 @@ class LabelIndex:
                 buckets.drop(value, name)
                 if not buckets.size:
                     del self._keys[key]
+
+    def having(self, labels: Mapping[str, str]) -> Sequence[O]:
+        """The objects that carry all of these labels, in the order of their names."""
+        best: Buckets[str, O] | None = None
+        rarest, least = "", 0
+        for key, value in labels.items():
+            buckets = self._keys.get(key)
+            count = 0 if buckets is None else buckets.count(value)
+            if buckets is None or not count:
+                return []
+            if best is None or count < least:
+                best, rarest, least = buckets, value, count
+        if best is None:
+            return []
+        found = best.list(rarest)
+        if len(labels) == 1:
+            return found
+        wanted = labels.items()
+        return [obj for obj in found if wanted <= obj.metadata.labels.items()]
 
     def count(self, requirement: Requirement) -> int:
         """How many objects carry what the requirement asks for."""
@@ -55,20 +82,25 @@ class LabelIndex:
         values = requirement.values
         return buckets.count(values[0]) if len(values) == 1 else sum(buckets.count(value) for value in set(values))
 
-    def carriers(self, requirement: Requirement) -> Collection[str]:
-        """Their names; to be read at once and not kept."""
+    def carriers(self, requirement: Requirement) -> Sequence[O]:
+        """They, in the order of their names."""
         buckets = self._keys.get(requirement.key)
         if buckets is None:
-            return ()
+            return []
         if len(requirement.values) == 1:
-            return buckets.bucket(requirement.values[0])
+            return buckets.list(requirement.values[0])
         values = buckets.values() if requirement.operator in _ANY_VALUE else set(requirement.values)
-        return [name for value in values for name in buckets.bucket(value)]
+        return sorted((obj for value in values for obj in buckets.list(value)), key=name_of)
 
-    def lookup(self, requirement: Requirement) -> Set[str]:
-        """Their names, to be asked about many others."""
-        carriers = self.carriers(requirement)
-        return carriers.keys() if isinstance(carriers, dict) else frozenset(carriers)
+    def names(self, requirement: Requirement) -> Set[str]:
+        """Their names, to be asked about many others at once."""
+        buckets = self._keys.get(requirement.key)
+        if buckets is None:
+            return frozenset()
+        if len(requirement.values) == 1:
+            return buckets.keys(requirement.values[0])
+        values = buckets.values() if requirement.operator in _ANY_VALUE else requirement.values
+        return frozenset().union(*(buckets.keys(value) for value in values))
 
     def release(self) -> Iterator[None]:
         """Forget everything, a bounded piece in each step."""

@@ -7,7 +7,7 @@ that comes out of order on, a sorted list of the names is kept beside it. So a r
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from dynamo_ctrl.cache.index import popped
@@ -29,7 +29,7 @@ class Room(Generic[O]):
 
     def __init__(self) -> None:
         self.objects: dict[str, O] = {}
-        self._labels = LabelIndex()
+        self._labels: LabelIndex[O] = LabelIndex()
         self._names: list[str] | None = None  # None: the dictionary is in order
 
     # --- writing
@@ -45,13 +45,10 @@ class Room(Generic[O]):
             elif objects and next(reversed(objects)) > name:
                 self._names = list(objects)
                 insort(self._names, name)
-            if labels:
-                self._labels.put(name, labels)
-        else:
-            before = old.metadata._labels  # noqa: SLF001
-            if before != labels:
-                self._labels.drop(name, before or {}, labels or {})
-                self._labels.put(name, labels or {})
+        elif old.metadata._labels != labels:  # noqa: SLF001
+            self._labels.drop(name, old.metadata.labels, labels or {})
+        if labels:
+            self._labels.put(name, labels, obj)
         objects[name] = obj
         return old
 
@@ -83,6 +80,10 @@ class Room(Generic[O]):
         objects = self.objects
         return list(objects.values()) if self._names is None else [objects[name] for name in self._names]
 
+    def having(self, labels: Mapping[str, str]) -> Sequence[O]:
+        """The objects that carry all of these labels."""
+        return self._labels.having(labels) if labels else self.list()
+
     def select(self, selector: LabelSelector) -> Sequence[O]:
         """The objects that match."""
         labels, everybody = self._labels, len(self.objects)
@@ -102,26 +103,14 @@ class Room(Generic[O]):
                 rest.append(requirement)
         if not least:
             return []
-        if best is None and not rest:
-            return self.list()
-        names: Sequence[str] = self._ordered() if best is None else sorted(labels.carriers(best))
+        found = self.list() if best is None else labels.carriers(best)
         for requirement in rest:
-            names = self._filter(names, requirement)
-        objects = self.objects
-        return [objects[name] for name in names]
+            found = self._filter(found, requirement)
+        return found
 
-    def _ordered(self) -> Sequence[str]:
-        return list(self.objects) if self._names is None else self._names
-
-    def _filter(self, names: Sequence[str], requirement: Requirement) -> Sequence[str]:
-        positive = requirement.operator in POSITIVE
-        asked: Collection[str]
-        if len(requirement.values) == 1 or self._labels.count(requirement) <= len(names):
-            asked = self._labels.lookup(requirement)
-            return [name for name in names if (name in asked) is positive]
-        objects = self.objects
-        return [name for name in names if requirement.matches(_labels(objects[name]))]
-
-
-def _labels(obj: Object[Any, Any]) -> Mapping[str, str]:
-    return obj.metadata.labels
+    def _filter(self, found: Sequence[O], requirement: Requirement) -> Sequence[O]:
+        """Those that satisfy a requirement: asked one by one if they are few, else looked up."""
+        if len(requirement.values) == 1 or self._labels.count(requirement) <= len(found):
+            names, wanted = self._labels.names(requirement), requirement.operator in POSITIVE
+            return [obj for obj in found if (obj.metadata.name in names) is wanted]
+        return [obj for obj in found if requirement.matches(obj.metadata.labels)]

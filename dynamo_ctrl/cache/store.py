@@ -288,6 +288,12 @@ class Store(Generic[O]):
             return self._whole.list(namespace)
         return [obj for content in self._reading(namespace) for obj in content.list(namespace)]
 
+    def having(self, labels: Mapping[str, str], namespace: str = "") -> Sequence[O]:
+        """The objects that carry all of these labels, in the order of their keys."""
+        if self._whole is not None:
+            return self._whole.having(labels, namespace)
+        return [obj for content in self._reading(namespace) for obj in content.having(labels, namespace)]
+
     def select(self, selector: LabelSelector, namespace: str = "") -> Sequence[O]:
         """The objects that match, in the order of their keys."""
         if self._whole is not None:

@@ -70,7 +70,7 @@ class CachedView:
     def __init__(self, informers: Mapping[Kind[Any], Informer[Any]]) -> None:
         self._informers = dict(informers)
         self._shared = {kind.id: informer.shared for kind, informer in informers.items()}
-        self._selectors: dict[object, LabelSelector] = {}
+        self._selectors: dict[str, LabelSelector] = {}
 
     def open(self, informer: Informer[Any]) -> None:
         """Its kind can be read from now on."""
@@ -105,7 +105,11 @@ class CachedView:
             self._check(shared, namespace)
         if not selector:
             return shared.store.list(namespace)
-        return shared.store.select(self._selector(selector), namespace)
+        if isinstance(selector, str):
+            selector = self._parsed(selector)
+        if isinstance(selector, LabelSelector):
+            return shared.store.select(selector, namespace)
+        return shared.store.having(selector, namespace)
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`. Raises `SourceUnavailable`."""
@@ -136,15 +140,12 @@ class CachedView:
         shared = self._shared.get(kind.id)
         return shared is not None and (shared.readable or shared.state.phase is Phase.FORBIDDEN)
 
-    def _selector(self, selector: Mapping[str, str] | str | LabelSelector) -> LabelSelector:
-        if isinstance(selector, LabelSelector):
-            return selector
-        text = selector if isinstance(selector, str) else tuple(selector.items())
+    def _parsed(self, text: str) -> LabelSelector:
         known = self._selectors.get(text)
         if known is None:
             if len(self._selectors) >= SELECTORS:
                 self._selectors.clear()
-            known = self._selectors[text] = LabelSelector.of(selector)
+            known = self._selectors[text] = LabelSelector.parse(text)
         return known
 
     def _unreadable(self, kind: Kind[Any]) -> None:

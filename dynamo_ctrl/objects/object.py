@@ -107,8 +107,7 @@ class Object(_Frozen, Generic[SpecT, StatusT]):
         try:
             envelope = _ENVELOPE.decode(raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            cause = error if isinstance(error, msgspec.MsgspecError) else msgspec.DecodeError("not UTF-8")
-            raise invalid(str(kind), "", cause) from error
+            raise invalid(str(kind), "", _as_msgspec(error)) from error
         if (envelope.kind and envelope.kind != kind.kind) or (
             envelope.apiVersion and envelope.apiVersion.rpartition("/")[0] != kind.group
         ):
@@ -166,13 +165,29 @@ class Object(_Frozen, Generic[SpecT, StatusT]):
                 self._remember("_spec", older._spec)
 
     def _section(self, name: str, codec: Codec[T]) -> T:
-        text = self.section(name)
-        if text == b"null":
+        decoder = codec.within(name)
+        if decoder is not None:
+            try:
+                value = decoder.decode(self.raw).value
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise invalid(self._what, "", _as_msgspec(error)) from error
+            if value is not None:
+                return value  # type: ignore[no-any-return]
             text = b""
-        return codec.decode(text, what=f"{self.kind.kind} {self.key}", path=name)
+        else:
+            text = self.section(name)
+        return codec.decode(b"" if text == b"null" else text, what=self._what, path=name)
+
+    @property
+    def _what(self) -> str:
+        return f"{self.kind.kind} {self.key}"
 
     def _remember(self, name: str, value: object) -> None:
         force_setattr(self, name, value)  # type: ignore[arg-type]  # a Struct at run time, see _Frozen
 
     def __repr__(self) -> str:
         return f"<{self.kind.kind} {self.key} uid={self.metadata.uid} rv={self.metadata.resource_version}>"
+
+
+def _as_msgspec(error: msgspec.MsgspecError | UnicodeDecodeError) -> msgspec.MsgspecError:
+    return error if isinstance(error, msgspec.MsgspecError) else msgspec.DecodeError("not UTF-8")

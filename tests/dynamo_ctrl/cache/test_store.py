@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dynamo_ctrl.cache.change import Change
-from dynamo_ctrl.cache.index import Buckets, Index, Where
+from dynamo_ctrl.cache.index import Buckets, Index, Where, where
 from dynamo_ctrl.cache.replacement import Staging
 from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, ConfigMap, Pod
@@ -233,15 +233,20 @@ def test_an_extractor_that_changes_its_mind_leaves_nothing_behind(config_map: Ma
     assert list(store.by_index("fickle", "y")) == []
 
 
-def test_buckets_count_and_forget() -> None:
-    buckets: Buckets[Where] = Buckets()
-    for name in ("a", "b", "a"):
-        buckets.put("v", ("ns", name))
+def test_buckets_count_and_forget(config_map: Make) -> None:
+    buckets: Buckets[Where, ConfigMap] = Buckets(where)
+    a, b = config_map("a", 1), config_map("b", 1)
+    for obj in (b, a, b):
+        buckets.put("v", where(obj), obj)
     assert (buckets.size, buckets.count("v"), buckets.count("w")) == (2, 2, 0)
+    assert buckets.list("v") == [a, b], "in order, whatever the order was in which they came"
     buckets.drop("v", ("ns", "nobody"))
     buckets.drop("w", ("ns", "a"))
     buckets.drop("v", ("ns", "a"))
-    assert list(buckets.bucket("v")) == [("ns", "b")]
+    assert buckets.list("v") == [b]
+    buckets.put("v", ("ns", "b"), newer := config_map("b", 2))
+    assert buckets.list("v") == [newer]
+    assert buckets.list("v")[0] is newer
     buckets.drop("v", ("ns", "nobody"))
     buckets.drop("v", ("ns", "b"))
-    assert (buckets.size, list(buckets.bucket("v")), list(buckets.values())) == (0, [], [])
+    assert (buckets.size, buckets.list("v"), list(buckets.values())) == (0, [], [])

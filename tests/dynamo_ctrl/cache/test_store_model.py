@@ -305,6 +305,10 @@ class StoreMachine(RuleBasedStateMachine):
             selector = LabelSelector.parse(text)
             assert list(self.store.select(selector)) == selected(model, text), text
             assert list(self.store.select(selector, "n1")) == selected(model, text, "n1"), text
+        for labels in ({"app": "1"}, {"app": "2", "tier": "1"}, {"app": "1", "tier": "3", "x/y": "1"}, {"app": "9"}):
+            text = ",".join(f"{key}={value}" for key, value in labels.items())
+            assert list(self.store.having(labels)) == selected(model, text)
+            assert list(self.store.having(labels, "n2")) == selected(model, text, "n2")
         for uid in ("o1", "o2", "nobody"):
             owned = [obj for obj in ordered if obj.metadata.controller and obj.metadata.controller.uid == uid]
             assert list(self.store.owned(uid)) == owned

@@ -189,7 +189,7 @@ async def test_the_memory_of_selectors_is_bounded(scripted: Any) -> None:
     fill(informer)
     view = CachedView({CONFIG_MAP: informer})
     for number in range(2 * SELECTORS + 1):
-        view.list(CONFIG_MAP, selector={"n": str(number)})
+        view.list(CONFIG_MAP, selector=f"n={number}")
     assert len(view._selectors) <= SELECTORS
 
 

@@ -12,6 +12,9 @@ POD_NETWORK: Final = "10.244.0.0/16"
 KUBERNETES_SERVICE: Final = "10.0.0.1"
 """The address of the Service `kubernetes`, which the serving certificate must name."""
 
+NODE_LEASE: Final = 40
+"""Seconds that a node's sign of life is good for; it is renewed every ten."""
+
 STAGES: Final = Path(__file__).with_name("stages")
 """The rules by which kwok plays nodes and Pods."""
 
@@ -143,10 +146,15 @@ def scheduler(layout: Layout) -> tuple[str, ...]:
 
 
 def kwok(layout: Layout) -> tuple[str, ...]:
-    """The kubelets of all nodes, played by the rules in `stages/`."""
+    """The kubelets of all nodes, played by the rules in `stages/`.
+
+    It renews a Lease for each node (only if it is told how long one lasts); without, the node controller takes every node for
+    dead after 50 s, and marks all Pods as not ready.
+    """
     return (
         f"--kubeconfig={layout.kubeconfig}",
         "--manage-all-nodes",
+        f"--node-lease-duration-seconds={NODE_LEASE}",
         f"--cidr={POD_NETWORK}",
         *(f"--config={stage}" for stage in sorted(STAGES.glob("*.yaml"))),
     )

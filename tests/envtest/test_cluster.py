@@ -55,6 +55,22 @@ def test_the_server_says_which_version_it_is(cluster: Cluster) -> None:
     assert cluster.api.get("/version")["gitVersion"].startswith("v1.")
 
 
+def test_nodes_give_signs_of_life(cluster: Cluster) -> None:
+    """Without them every node is taken for dead after 50 s, and its Pods are no longer ready."""
+
+    def renewed() -> str | None:
+        try:
+            lease = cluster.api.get("/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-0")
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return None
+        return str(lease["spec"]["renewTime"])
+
+    first = wait_for("a lease of the node", renewed, timeout=20)
+    wait_for("its renewal", lambda: renewed() != first, timeout=20)
+
+
 def test_a_node_with_gpus_can_be_added(cluster: Cluster) -> None:
     name = f"gpu-{secrets.token_hex(3)}"
     cluster.add_node(

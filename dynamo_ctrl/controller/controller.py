@@ -30,6 +30,7 @@ from dynamo_ctrl.cache.view import CachedView, View
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.builder import Watch, Watches
+from dynamo_ctrl.controller.echo import Echo
 from dynamo_ctrl.controller.history import Changes, History, LastRun, last_run
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.options import ControllerOptions
@@ -99,24 +100,14 @@ class Controller:
         self._history = History()
         self._changes = Changes()
         self._working = False
-        self._sources = Sources(name, watches, cache, build=self._source, changed=self._woken)
-        self._own = OwnWrites(
-            name,
-            cache,
-            self._sources.view,
-            numbers=self.numbers,
-            clock=self._clock,
-            log=self._log,
-            options=options.echo,
-        )
-        self.written: Written = self._own
+        echoes: dict[int, Echo] = {}
         self._settler = Settler(
             name,
             self.queue,
             self.numbers,
             self._log,
             lambda error: self._sources.heals(error.kind),
-            echoes=self._own.echoes,
+            echoes=echoes,
             recover=options.recover_panic,
         )
         self._workers = Workers(
@@ -130,13 +121,25 @@ class Controller:
             timeout=options.timeout,
             history=self._history,
         )
+        self._sources = Sources(name, watches, cache, build=self._source, changed=self._woken)
+        self._own = OwnWrites(
+            name,
+            cache,
+            self._sources.view,
+            numbers=self.numbers,
+            clock=self._clock,
+            log=self._log,
+            options=options.echo,
+            echoes=echoes,
+        )
+        self.written: Written = self._own
 
     def _source(self, watch: Watch[Any], informer: Informer[Any], view: CachedView) -> Source[Any]:
         return Source(
             watch,
             informer,
             view=view,
-            add=self._add,
+            add=self._workers.add,
             told=self._changes.keep,
             fresh=self._fresh if watch is self.watches.primary else None,
             debounce=self.options.debounce,
@@ -144,9 +147,6 @@ class Controller:
             clock=self._clock,
             log=self._log,
         )
-
-    def _add(self, key: Key, cause: Cause, *, priority: int = NORMAL, after: float = 0.0, fresh: bool = False) -> None:
-        self._workers.add(key, cause, priority=priority, after=after, fresh=fresh)
 
     def _fresh(self, change: Change[Any]) -> bool:
         """Whether somebody else gave the primary a new spec, or it is going."""

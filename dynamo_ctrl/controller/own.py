@@ -40,6 +40,7 @@ class OwnWrites:
         clock: the time.
         log: bound to the controller.
         options: see `EchoOptions`.
+        echoes: takes down what was found in runs that have not ended, by the number of the run.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class OwnWrites:
         clock: Clock,
         log: FilteringBoundLogger,
         options: EchoOptions,
+        echoes: dict[int, Echo],
     ) -> None:
         self._name = name
         self._below = below
@@ -60,8 +62,7 @@ class OwnWrites:
         self._clock = clock
         self._log = log
         self._detector = EchoDetector(options)
-        self.echoes: dict[int, Echo] = {}
-        """What was found in runs that have not ended, by the number of the run."""
+        self._echoes = echoes
 
     def wrote(self, obj: AnyObject) -> None:
         """The server answered a write with `obj`."""
@@ -105,9 +106,9 @@ class OwnWrites:
         echo = self._detector.wrote(entry.key, ref, before, after, entry.causes, now, answer=answer)
         if echo is not None:
             self._numbers.echoes += 1
-            known = self.echoes.get(entry.run)
+            known = self._echoes.get(entry.run)
             if known is None or known.hold < echo.hold:
-                self.echoes[entry.run] = echo
+                self._echoes[entry.run] = echo
             self._warn(entry, echo)
 
     def _warn(self, entry: Entry[Key], echo: Echo) -> None:

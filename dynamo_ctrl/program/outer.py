@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from inspect import isawaitable
 from typing import Any, Final
 
@@ -60,6 +61,10 @@ TICK: Final = 0.001
 AnyObject = Object[Any, Any]
 
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
+
+
+_Begun = Callable[[Trace], Awaitable[Answer]]
+"""What is still to be carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +110,7 @@ class Outer:
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
         self._unmoved = Unmoved()
         self._tick = -math.inf
-        self._now = datetime.min.replace(tzinfo=UTC)
+        self._calm = Trace(datetime.min.replace(tzinfo=UTC))  # of every attempt of a tick that does nothing
         self._keepers = definition.finalizers
         self._selector = None if definition.selector is None else self._part(definition.selector)
         self._plain = None if definition.program is None else self._part(definition.program)
@@ -121,31 +126,32 @@ class Outer:
 
     def reconcile(self, key: Key) -> Answer | Awaitable[Answer]:
         """One attempt. It raises nothing but cancellation. One that has nothing to wait for is over when this returns."""
-        trace = Trace(self._time())
-        try:
-            begun = self._begin(key, trace)
-        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
-            begun = self._failed(key, error, trace)
-        if not isinstance(begun, Answer):
-            return self._finish(key, begun, trace)
-        self.traces.keep(key, trace, begun)
-        return begun
-
-    def _time(self) -> datetime:
-        """The time of an attempt. Reading a calendar costs more than an attempt that does nothing: at most once a `TICK`."""
         tick = self._clock.monotonic()
         if tick - self._tick >= TICK:
-            self._tick, self._now = tick, self._clock.now()
-        return self._now
+            self._tick, self._calm = tick, Trace(self._clock.now())
+        calm = self._calm
+        try:
+            begun = self._begin(key, calm.at)
+            if begun is DONE:
+                self.traces.calm(key, calm)
+                return DONE
+            trace = Trace(calm.at)
+            if not isinstance(begun, Answer):
+                return self._finish(key, begun, trace)
+        except Exception as error:  # noqa: BLE001  (a program is foreign code: what it raises is its attempt's error)
+            trace = Trace(calm.at)
+            begun = self._failed(key, error, trace)
+        self.traces.keep(key, trace, begun)
+        return begun
 
     async def attempt(self, key: Key) -> Answer:
         """The same, waited for."""
         answer = self.reconcile(key)
         return answer if isinstance(answer, Answer) else await answer
 
-    async def _finish(self, key: Key, begun: Awaitable[Answer], trace: Trace) -> Answer:
+    async def _finish(self, key: Key, begun: _Begun, trace: Trace) -> Answer:
         try:
-            answer = await begun
+            answer = await begun(trace)
         except Exception as error:  # noqa: BLE001  (as in `reconcile`)
             answer = self._failed(key, error, trace)
         self.traces.keep(key, trace, answer)
@@ -162,21 +168,21 @@ class Outer:
             return Answer(error=error, terminal=own)
         return Answer(error=error, panic=not isinstance(error, SourceUnavailable | EngineError))
 
-    def _begin(self, key: Key, trace: Trace) -> Answer | Awaitable[Answer]:
+    def _begin(self, key: Key, at: datetime) -> Answer | _Begun:
         """Ask the programs. What comes back is the answer, or what still has to be carried out."""
         primary = self._view.get(self._kind, key)
         if primary is None:
             self._unmoved.forget(key)
             return DONE
         if primary.metadata.deletion_timestamp is not None:
-            return self._finalize(primary, trace)
-        request = Request(primary, self._view, trace.at)
+            return partial(self._finalize, primary)
+        request = Request(primary, self._view, at)
         part = self._plain
         steps: tuple[Step, ...] = ()
         if self._selector is not None:
             chosen = self._choose(self._selector, request)
             if isinstance(chosen, Result):
-                return self._carry_out(primary, self._selector, (), chosen, trace)
+                return partial(self._carry_out, primary, self._selector, (), chosen)
             part, steps = chosen
         assert part is not None, "a definition has a program or a selector"  # noqa: S101
         result = part.program.reconcile(request)
@@ -186,7 +192,7 @@ class Outer:
                 return DONE
             if not callable(after):
                 return self._answer(key, result, after)  # nothing to carry out, nobody to ask
-        return self._carry_out(primary, part, steps, result, trace)
+        return partial(self._carry_out, primary, part, steps, result)
 
     def _choose(self, selector: _Part, request: Request[Any]) -> Result[Any] | tuple[_Part, tuple[Step, ...]]:
         """Who serves the primary, and what must be written before; or the refusal."""

@@ -13,7 +13,7 @@ from dynamo_ctrl.objects.object import Object
 O_co = TypeVar("O_co", bound=Object[Any, Any], covariant=True)
 
 
-class Request(msgspec.Struct, Generic[O_co], frozen=True):
+class Request(msgspec.Struct, Generic[O_co], frozen=True, gc=False):
     """One attempt at one primary object.
 
     Attributes:

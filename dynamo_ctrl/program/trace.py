@@ -167,9 +167,7 @@ class Traces:
 
     def keep(self, key: Key, trace: Trace, answer: Answer) -> None:
         """The attempt is over, with that answer."""
-        self._young[key] = trace
-        if 2 * len(self._young) >= self._keys:
-            self._old, self._young = self._young, {}
+        self.calm(key, trace)
         if answer is not DONE:
             if answer.error is not None:
                 trace.error = f"{type(answer.error).__name__}: {answer.error}"[:MESSAGE]
@@ -177,6 +175,12 @@ class Traces:
             trace.answer = answer
         if (trace.lines or trace.status or trace.error) and trace.notable:
             self._note(key, trace)
+
+    def calm(self, key: Key, trace: Trace) -> None:
+        """An attempt did nothing and is done. Many of them may share a trace."""
+        self._young[key] = trace
+        if 2 * len(self._young) >= self._keys:
+            self._old, self._young = self._young, {}
 
     def _note(self, key: Key, trace: Trace) -> None:
         notable = self._notable.get(key)

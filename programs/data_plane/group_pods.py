@@ -7,12 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from data_plane.leader_worker_set_kind import LeaderWorkerSet
 from dynamo_ctrl.objects.builtin.core import POD, SERVICE, Pod, Service
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
-from dynamo_ctrl.objects.owners import owner_reference
 
 PREFIX: Final = "leaderworkerset.sigs.k8s.io/"
 NAME: Final = PREFIX + "name"
@@ -48,8 +45,8 @@ def pod_name(lws: LeaderWorkerSet, group: int, worker: int) -> str:
     return f"{leader}-{worker}" if worker else leader
 
 
-def pod_of(lws: LeaderWorkerSet, group: int, worker: int, leader: Pod | None = None) -> Pod:
-    """A Pod of a group. A worker belongs to its `leader`, besides."""
+def pod_of(lws: LeaderWorkerSet, group: int, worker: int) -> Pod:
+    """A Pod of a group."""
     size = lws.spec.leader_worker_template.size
     name, leader_name, namespace = pod_name(lws, group, worker), pod_name(lws, group, 0), lws.metadata.namespace
     unique = lws.spec.network_config.subdomain_policy == UNIQUE
@@ -79,8 +76,6 @@ def pod_of(lws: LeaderWorkerSet, group: int, worker: int, leader: Pod | None = N
     }
     if own.get("finalizers"):
         metadata["finalizers"] = own["finalizers"]
-    if leader is not None:
-        metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(leader, controller=False, block=False))]
     spec = template.get("spec") or {}
     spec |= {"hostname": name, "subdomain": subdomain}
     for kind in ("containers", "initContainers"):

@@ -72,14 +72,6 @@ class Group:
         """Whether every Pod of it has left Pending."""
         return len(self.pods) == self.size and all(pod.status.phase != "Pending" for pod in self.pods.values())
 
-    @property
-    def strays(self) -> tuple[Pod, ...]:
-        """Workers of a leader that is not the present one."""
-        leader = self.leader
-        uid = leader.metadata.uid if leader is not None else ""
-        workers = (pod for index, pod in self.pods.items() if index and is_active(pod))
-        return tuple(pod for pod in workers if uid not in {owner.uid for owner in pod.metadata.owner_references})
-
     def has_revision(self, revision: str) -> bool:
         """Whether all its Pods are made of those templates, and there is a leader."""
         return 0 in self.pods and all(pod.metadata.labels.get(REVISION) == revision for pod in self.pods.values())
@@ -121,8 +113,6 @@ def planned(lws: LeaderWorkerSet, groups: Sequence[Group], revision: str, *, bur
     for group in groups:
         if group.index >= wanted or _recreates(lws, group):
             gone += group.left
-        elif group.strays:
-            gone += group.strays
         else:
             standing.append(group)
             gone += (pod for pod in group.left if not is_active(pod))

@@ -73,7 +73,7 @@ class LeaderWorkerSetProgram:
         steps = (
             Step(name="names", effects=_services(lws, groups)),
             Step(name="end", effects=tuple(_deletion(pod) for pod in plan.gone)),
-            Step(name="make", effects=_creations(lws, plan, groups, request.view)),
+            Step(name="make", effects=_creations(lws, plan, request.view)),
         )
         status = leader_worker_set_status(lws, groups, revision, request.now)
         return Result(steps=tuple(step for step in steps if step.effects), status=lambda report: status)
@@ -90,18 +90,18 @@ def _deletion(pod: Pod) -> Delete:
     return Delete(target=pod, event=_told("GroupsProgressing", f"Deleted pod: {pod.metadata.name}", "Delete"))
 
 
-def _creations(lws: LeaderWorkerSet, plan: Plan, groups: Sequence[Group], view: View) -> tuple[Effect, ...]:
-    namespace, leaders = lws.metadata.namespace, {group.index: group.leader for group in groups}
+def _creations(lws: LeaderWorkerSet, plan: Plan, view: View) -> tuple[Effect, ...]:
+    namespace = lws.metadata.namespace
     for place in plan.made:
         template = template_of(lws, place.worker)
         refusal = missing_account(template, pod_name(lws, place.group, place.worker), namespace, view)
         if refusal is not None:
             return (refusal,)
-    return tuple(_creation(lws, place, leaders.get(place.group)) for place in plan.made)
+    return tuple(_creation(lws, place) for place in plan.made)
 
 
-def _creation(lws: LeaderWorkerSet, place: Place, leader: Pod | None) -> Create:
-    pod = pod_of(lws, place.group, place.worker, leader)
+def _creation(lws: LeaderWorkerSet, place: Place) -> Create:
+    pod = pod_of(lws, place.group, place.worker)
     return Create(object=pod, event=_told("GroupsProgressing", f"Created pod: {pod.metadata.name}", "Create"))
 
 

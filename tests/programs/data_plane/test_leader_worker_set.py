@@ -299,6 +299,36 @@ def test_without_a_policy_a_worker_comes_back_alone_and_a_leader_takes_its_worke
     assert sets.ready_groups() == 1
 
 
+def test_without_a_policy_a_pod_that_ended_is_replaced(sets: Sets) -> None:
+    sets.make(1, restartPolicy="None")
+    sets.run(5)
+    before = sets.uids
+    sets.cache.set_status(POD, "ns/x-0-1", {"phase": "Failed"})
+    sets.run(12)
+    assert {name for name, uid in sets.uids.items() if before[name] == uid} == {"x-0", "x-0-2"}
+    assert sets.ready_groups() == 1
+
+
+def test_the_last_group_is_replaced_first(sets: Sets) -> None:
+    sets.make(3, 1)
+    sets.run(5)
+    before = sets.uids
+    sets.edit(leaderWorkerTemplate={"leaderTemplate": template("2"), "workerTemplate": template("2")})
+    sets.run(4)
+    assert {name for name, uid in sets.uids.items() if before[name] == uid} == {"x-0", "x-1"}
+
+
+def test_groups_that_never_worked_are_replaced_without_waiting(sets: Sets) -> None:
+    broken = template("1", {"data-plane.dynamo-ctrl.io/image-error": "true"})
+    sets.make(3, 2)
+    sets.edit(leaderWorkerTemplate={"leaderTemplate": broken, "workerTemplate": broken})
+    sets.run(5)
+    good = template("2", {"data-plane.dynamo-ctrl.io/image-error": "false"})
+    sets.edit(leaderWorkerTemplate={"leaderTemplate": good, "workerTemplate": good})
+    sets.run(8)
+    assert sets.ready_groups() == 3
+
+
 def test_after_start_a_group_that_never_ran_is_left_alone(sets: Sets) -> None:
     sets.make(1, 2, restartPolicy="RecreateGroupAfterStart")
     broken = template("2", {"data-plane.dynamo-ctrl.io/image-error": "true"})

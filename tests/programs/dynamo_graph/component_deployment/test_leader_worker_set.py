@@ -54,7 +54,9 @@ def available(world: GraphWorld, name: str = "g-decode-abcd1234") -> tuple[str, 
 
 @pytest.mark.parametrize("nodes", [pytest.param(3, id="T-DCD-07")])
 def test_several_nodes_become_one_set_of_groups(nodes: int) -> None:
-    world = world_of(deployment(spec(nodes, replicas=2)))
+    wanted = spec(nodes, replicas=2)
+    wanted["podTemplate"]["metadata"] = {"labels": {"nvidia.com/selector": "mine", "role": "mine", "own": "1"}}
+    world = world_of(deployment(wanted))
     world.converge()
     content = groups(world).content()
     assert world.cache.list(DEPLOYMENT) == []
@@ -65,7 +67,7 @@ def test_several_nodes_become_one_set_of_groups(nodes: int) -> None:
     assert group["size"] == 3
     for role in ("leader", "worker"):
         labels = group[f"{role}Template"]["metadata"]["labels"]
-        assert labels["role"] == role
+        assert (labels["role"], labels["own"]) == (role, "1")
         assert "nvidia.com/selector" not in labels
         assert labels["nvidia.com/dynamo-component"] == "Decode"
     assert "readinessProbe" in group["leaderTemplate"]["spec"]["containers"][0]

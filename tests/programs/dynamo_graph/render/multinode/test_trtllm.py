@@ -31,7 +31,7 @@ def keys(node: Node) -> str:
     node.program("mpirun", RUN_BASH)
     node.program("trtllm-llmapi-launch", LAUNCH)
     node.program("getent")
-    node.program("ssh-keygen", "open(sys.argv[sys.argv.index('-f') + 1], 'w').close()")
+    node.program("ssh-keygen", "open(sys.argv[sys.argv.index('-f') + 1], 'x').close()")
     node.program("sshd")
     return str(directory)
 

@@ -40,7 +40,9 @@ def differences(old: Any, new: Any, path: str = "") -> Iterator[Difference]:
 
     Objects are entered; lists of one length are compared entry by entry, lists of different lengths differ as a whole.
     """
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
+    if old is new:
+        return
+    if _is_map(old) and _is_map(new):
         for key in sorted(old.keys() | new.keys()):
             inner = f"{path}.{key}" if path else str(key)
             if key not in old:
@@ -61,5 +63,15 @@ def changed_paths(old: Any, new: Any, path: str = "") -> Iterator[str]:
     return (difference.path for difference in differences(old, new, path))
 
 
+def _is_map(value: Any) -> bool:
+    return type(value) is dict or (type(value) not in _PLAIN and isinstance(value, Mapping))
+
+
 def _is_list(value: Any) -> bool:
+    if type(value) in _PLAIN:
+        return type(value) is list
     return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+_PLAIN: Final = frozenset({str, bytes, int, float, bool, type(None), dict, list})
+"""What JSON is decoded into: asking an abstract class about these costs more than comparing them."""

@@ -69,7 +69,9 @@ class Attempts:
             ports=ports if ports is not None else OwnPorts(),
         )
 
-    async def make(self, primary: AnyObject, result: Result[Any], trace: Trace, observer: object = None) -> Attempted:
+    async def make(
+        self, primary: AnyObject, result: Result[Any], trace: Trace, observer: Observes[Any] | None = None
+    ) -> Attempted:
         """Carry out `result` for `primary`, and take down in `trace` what came of it.
 
         `observer` is asked for the events of a status transition.
@@ -109,9 +111,9 @@ def requeue_after(result: Result[Any], report: Report) -> timedelta | None:
     return result.requeue_after(report) if callable(result.requeue_after) else result.requeue_after
 
 
-def _observers(result: Result[Any], observer: object) -> Sequence[Transitions]:
+def _observers(result: Result[Any], observer: Observes[Any] | None) -> Sequence[Transitions]:
     """Who is asked for the events of a status write: the program, then this very attempt."""
-    own = (observer.transitions,) if isinstance(observer, Observes) else ()
+    own = () if observer is None else (observer.transitions,)
     return own if result.transitions is None else (*own, result.transitions)
 
 

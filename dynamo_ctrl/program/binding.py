@@ -22,6 +22,8 @@ def operations(old: JsonMap, new: JsonMap, at: str = "") -> list[dict[str, Any]]
     """The JSON patch that turns `old` into `new`: objects are entered, everything else is replaced as a whole."""
     found: list[dict[str, Any]] = []
     for key in sorted(old.keys() | new.keys()):
+        if key in old and key in new and old[key] is new[key]:
+            continue
         path = f"{at}/{escape(key)}"
         if key not in new:
             found.append({"op": "remove", "path": path})

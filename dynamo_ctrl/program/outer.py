@@ -78,7 +78,7 @@ class _Part:
     """
 
     program: Any
-    observer: object
+    observer: Observes[Any] | None
     finalizer: tuple[Step, ...]
 
 

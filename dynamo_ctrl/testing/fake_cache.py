@@ -35,6 +35,7 @@ from dynamo_ctrl.plan.scratch import Scratch
 from dynamo_ctrl.program.attempt import Attempts
 from dynamo_ctrl.program.definition import Definition, definitions
 from dynamo_ctrl.program.effect import Event
+from dynamo_ctrl.program.program import Observes
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result
@@ -177,7 +178,8 @@ class FakeCache:
             EngineError: the status could not be written.
         """
         attempts = Attempts(engine=self._engine, view=self, written=self._told, recorder=self._told)
-        attempted = drive(attempts.make(primary, result, Trace(self.now), observer))
+        observes = observer if isinstance(observer, Observes) else None
+        attempted = drive(attempts.make(primary, result, Trace(self.now), observes))
         if attempted.error is not None and attempted.report.failure is None:
             raise attempted.error
         return attempted.report

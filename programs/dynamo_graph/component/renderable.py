@@ -1,7 +1,7 @@
 """Whether every component of a graph can be turned into Pods, found out before anything is made for it (G 3.9.1). Pure.
 
-A component deployment that cannot be rendered fails by itself; its graph would then be half made. Engines that span nodes, and
-those that claim devices, are left to that: what they need is told by the cluster, not by the spec.
+A component deployment that cannot be rendered fails by itself; its graph would then be half made. Engines that claim devices are
+left to that: what they have is told by the cluster, not by the spec.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.render.context import Surroundings
 from dynamo_graph.render.deployment import render_deployment
+from dynamo_graph.render.leader_worker_set import render_leader_worker_set
 from dynamo_graph.render.template import pod_spec
 
 
@@ -34,10 +35,13 @@ def check_renderable(
         return
     around = Surroundings(config=config)
     for index, deployment in enumerate(rendered):
-        if deployment.spec.is_multinode or pod_spec(deployment.spec.pod_template).get("resourceClaims"):
+        if pod_spec(deployment.spec.pod_template).get("resourceClaims"):
             continue
         try:
-            render_deployment(deployment, around)
+            if deployment.spec.is_multinode:
+                render_leader_worker_set(deployment, around)
+            else:
+                render_deployment(deployment, around)
         except InvalidObject as error:
             path = f"spec.components[{index}]{error.path.removeprefix('spec')}"
             raise InvalidObject(f"{graph.kind.kind} {graph.key}", path, error.rule) from error

@@ -102,6 +102,17 @@ def test_a_name_that_groups_cannot_have_is_refused_before_anything_is_made(name:
     assert not world.cache.list(CONFIG_MAP)
 
 
+def test_an_engine_that_cannot_span_nodes_fails_the_graph_by_its_own_field() -> None:
+    wrong = engine("vllm", "-tp", "16")
+    wrong["podTemplate"]["spec"]["containers"][0] |= {"command": ["vllm"], "args": ["serve", "m", "-tp", "16"]}
+    world = world_of(FRONTEND, wrong, backendFramework="vllm")
+    assert world.pass_over_graph().terminal
+    message = ready(world)[2]
+    assert "spec.components[1].podTemplate.spec.containers[main].command" in message
+    assert 'component "decode": multinode flags need a shell or a python command' in message
+    assert world.deployments() == []
+
+
 # --- the ConfigMap with the scripts
 
 

@@ -38,7 +38,7 @@ def engines(draw: st.DrawFn, name: str, framework: str) -> dict[str, Any]:
     gpus = draw(st.sampled_from([0, 1, 8]))
     main = {**form, **({"resources": {"limits": {"nvidia.com/gpu": gpus}}} if gpus else {})}
     nodes = draw(st.integers(1, 3))
-    span = {"multinode": {"nodeCount": nodes}} if nodes > 1 else {}
+    span: dict[str, Any] = {"multinode": {"nodeCount": nodes}} if nodes > 1 else {}
     return component(
         name, draw(st.sampled_from(["worker", "decode"])), main=main, replicas=draw(st.integers(0, 2)), **span
     )

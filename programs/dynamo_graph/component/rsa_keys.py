@@ -25,7 +25,7 @@ _SMALL: Final = tuple(n for n in range(3, 2000, 2) if all(n % d for d in range(3
 
 
 class RsaKeys:
-    """Makes RSA key pairs of 2048 bits, in a thread: it takes about a second."""
+    """Makes RSA key pairs of 2048 bits, in a thread: one takes one to three seconds."""
 
     async def __call__(self) -> Mapping[str, bytes]:
         """A new pair, as the data of its Secret."""

@@ -10,15 +10,19 @@ from collections.abc import Iterator
 from typing import Any
 
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.quantity import parse_quantity
 from dynamo_graph.api.component import Component
 from dynamo_graph.api.component_deployment import ComponentDeploymentSpec
 from dynamo_graph.api.graph import GraphSpec, Restart
+from dynamo_graph.api.metadata import annotation_problems, label_problems
 from dynamo_graph.api.names import MAIN, Annotation
 from dynamo_graph.api.pod_template import template_problems
 
 
 def graph_problems(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> Iterator[InvalidObject]:
     """Every rule that the spec of a graph breaks, in the order of its fields."""
+    yield from annotation_problems(spec.annotations or {}, what, "spec.annotations")
+    yield from label_problems(spec.labels or {}, what, "spec.labels")
     seen: dict[str, int] = {}
     pickers = 0
     for index, component in enumerate(spec.components):
@@ -53,6 +57,8 @@ def component_problems(component: Component, what: str, path: str) -> Iterator[I
             yield InvalidObject(what, f"{path}.eppConfig", "is allowed only when type is epp")
         if (component.epp_config.config_map_ref is None) == (component.epp_config.config is None):
             yield InvalidObject(what, f"{path}.eppConfig", "exactly one of configMapRef and config must be set")
+    if component.shared_memory_size is not None and parse_quantity(component.shared_memory_size) < 0:
+        yield InvalidObject(what, f"{path}.sharedMemorySize", "must not be negative")
     names = [role.name for role in component.roles]
     if names and sorted(names) != ["leader", "worker"]:
         yield InvalidObject(what, f"{path}.roles", "must name leader and worker exactly once")
@@ -90,7 +96,10 @@ def _pod_template(component: Component, what: str, path: str) -> Iterator[Invali
     if sidecar is not None and all(container["name"] != sidecar for container in containers):
         rule = f'frontendSidecar "{sidecar}" does not match any podTemplate container'
         yield InvalidObject(what, f"{path}.frontendSidecar", rule)
-    annotations = (template.get("metadata") or {}).get("annotations") or {}
+    metadata = template.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    yield from annotation_problems(annotations, what, f"{at}.metadata.annotations")
+    yield from label_problems(metadata.get("labels") or {}, what, f"{at}.metadata.labels")
     for key, allowed in (
         (Annotation.DISCOVERY_MODE, ("pod", "container")),
         (Annotation.DISCOVERY_BACKEND, ("kubernetes", "etcd")),

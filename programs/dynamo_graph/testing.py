@@ -26,12 +26,16 @@ from dynamo_graph.component.ssh_keys import PRIVATE_KEY, PUBLIC_KEY
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
 from dynamo_graph.graph.program import GraphProgram
 from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET, POD_GROUP
+from dynamo_graph.scaling_adapter.program import ScalingAdapterProgram
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 
 NAMESPACE = "ns"
 ORCHESTRATORS: tuple[Kind[Any], ...] = (POD_CLIQUE_SET, DISAGGREGATED_SET, LEADER_WORKER_SET, POD_GROUP)
 """APIs that a plain cluster does not serve."""
+
+ROUNDS = 40
+"""How often Pods become ready, at most, until a graph is through with whatever it does."""
 
 NOT_GROUPS = (POD_CLIQUE_SET, DISAGGREGATED_SET, POD_GROUP)
 """What a cluster with LeaderWorkerSet alone does not serve."""
@@ -87,6 +91,7 @@ class GraphWorld:
             GraphProgram(),
             ComponentProgram(config, make_keys=fixed_keys),
             ComponentDeploymentProgram(config),
+            ScalingAdapterProgram(),
         ]
 
     def converge(self) -> int:
@@ -102,7 +107,16 @@ class GraphWorld:
         return self.cache.reconcile(self.programs[2], f"{NAMESPACE}/{name}")
 
     def run_pods(self) -> None:
-        """All Pods of all Deployments and LeaderWorkerSets become ready, and everything converges."""
+        """All Pods of all Deployments and LeaderWorkerSets become ready, again and again until everything has converged."""
+        for _ in range(ROUNDS):
+            if not self.step_pods():
+                return
+            self.converge()
+        raise AssertionError(f"workloads still changed after {ROUNDS} rounds")
+
+    def step_pods(self) -> bool:
+        """All Pods of all workloads become ready, once; whether any workload did not know that yet."""
+        before = self.cache.core.version
         for deployment in self.cache.list(DEPLOYMENT):
             replicas = 1 if deployment.spec.replicas is None else deployment.spec.replicas
             status = {
@@ -119,7 +133,7 @@ class GraphWorld:
                 **dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), replicas),
             }
             self.cache.set_status(LEADER_WORKER_SET, groups.key, status)
-        self.converge()
+        return self.cache.core.version != before
 
     def graph(self, name: str = "g") -> DynamoGraphDeployment:
         """The graph as it is now."""

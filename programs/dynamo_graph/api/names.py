@@ -41,6 +41,7 @@ class Annotation:
     ENABLE_DISAGGREGATED_SET: Final = "nvidia.com/enable-disaggregatedset"
     WORKER_HASH_V1: Final = "nvidia.com/current-worker-hash"
     WORKER_HASH_V2: Final = "nvidia.com/current-worker-hash-v2"
+    WORKER_HASH_OWN: Final = "dynamo-ctrl.io/current-worker-hash"
     RESTART_AT: Final = "nvidia.com/restartAt"
     DEPLOYMENT_STRATEGY: Final = "nvidia.com/deployment-strategy"
     MAX_SURGE: Final = "nvidia.com/deployment-rolling-update-max-surge"

@@ -6,42 +6,55 @@ there before the Pods that need them; a graph that nobody can orchestrate still 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from dynamo_ctrl.objects.errors import InvalidObject
-from dynamo_ctrl.objects.key import Key
-from dynamo_ctrl.objects.owners import is_controlled_by
-from dynamo_ctrl.objects.patch import Patch
-from dynamo_ctrl.program.effect import Delete, Event, PatchPrimary, Refuse, Retry, Sync, SyncPolicy
+from dynamo_ctrl.program.effect import Delete, Event, Refuse, Retry, Sync, SyncPolicy
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
-from dynamo_ctrl.program.result import Step
+from dynamo_ctrl.program.result import PROGRESS, Step
 from dynamo_graph.api.component import BackendFramework, Component
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
-from dynamo_graph.api.graph_status import GraphStatus
-from dynamo_graph.api.names import BOOKKEEPING_PREFIX
-from dynamo_graph.api.predicates import deployment_name, has_any_multinode, workers
+from dynamo_graph.api.graph_status import GraphStatus, RestartStatus
+from dynamo_graph.api.names import BOOKKEEPING_PREFIX, Annotation
+from dynamo_graph.api.predicates import has_any_multinode
 from dynamo_graph.component.checkpoints import awaited, held_back
 from dynamo_graph.component.discovery import discovery_objects
-from dynamo_graph.component.generations import Generation, StoredHashes, serving
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.orphans import orphans
 from dynamo_graph.component.readiness import observe
 from dynamo_graph.component.renderable import check_renderable
+from dynamo_graph.component.restart import (
+    carried,
+    created_with_restart,
+    next_restart,
+    restart_events,
+    restart_stamps,
+    unfinished_because,
+)
+from dynamo_graph.component.rollout import Rollout
+from dynamo_graph.component.rollout_state import is_active, rollout_events
+from dynamo_graph.component.rollout_status import merged
+from dynamo_graph.component.scaling_adapters import scaling_adapter_steps
 from dynamo_graph.component.ssh_keys import MakeKeys, needs_ssh_keys, ssh_key_steps
 from dynamo_graph.component.wait_for_leader import FAILED as SCRIPTS_FAILED
 from dynamo_graph.component.wait_for_leader import wait_leader_config_map
-from dynamo_graph.component.worker_hash import worker_hash
-from dynamo_graph.graph.status import Reason, failed_attempt, succeeded
+from dynamo_graph.graph.status import Reason, failed_attempt, rolling, succeeded
 from dynamo_graph.orchestrators import spans_nodes
 from dynamo_graph.render.component_deployment import render_component_deployments
-from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
-from dynamo_graph.render.template import main_container
+from dynamo_graph.render.template import annotations_of
 from dynamo_graph.render.warnings import render_warnings
 
 POLICY: Final = SyncPolicy(prefix=BOOKKEEPING_PREFIX)
+
+COMPONENTS: Final = "components"
+"""Name of the step that brings the components' deployments to what is wanted."""
 
 NO_ORCHESTRATOR: Final = "no multinode orchestrator available"
 DISCOVERY_FAILED: Final = "failed to reconcile K8s discovery resources: "
@@ -60,58 +73,101 @@ class Attempt:
         self._graph = request.object
         self._owned = request.view.owned(DYNAMO_COMPONENT_DEPLOYMENT, self._graph)
         self._waiting = awaited(self._graph.spec.components)
+        self._rollout = Rollout(request, self._owned, self._waiting)
+        self._restart, self._stamps = self._restarts()
         self._children: dict[str, Sync] = {}
-        generation = self._generation()
-        try:
-            check_names(self._graph, generation.suffix)
-        except InvalidObject as error:
-            self.steps: tuple[Step, ...] = (self._refused("names", error),)
-        else:
-            self.steps = (
-                *self._hash_steps(generation),
-                self._discovery_step(config),
-                *self._multinode_steps(config, make_keys),
-                *self._workload_steps(generation, config),
-            )
+        self.steps = self._steps(config, make_keys)
 
     def status(self, report: Report) -> GraphStatus | None:
         """The status after the attempt."""
-        last, generation, now = self._graph.status, self._graph.metadata.generation, self._request.now
+        generation, now = self._graph.metadata.generation, self._request.now
+        reached = self._reached(report)
         if report.failure is not None:
-            return failed_attempt(last, report, generation=generation, now=now)
-        live = ((component, report.live(child)) for component, child in self._children.items())
-        deployments = ((name, each) for name, each in live if isinstance(each, DynamoComponentDeployment))
-        outcome = held_back(observe(deployments), self._waiting)
-        return succeeded(last, outcome, generation=generation, now=now)
+            return failed_attempt(reached, report, generation=generation, now=now)
+        outcome = observe(self._live(report))
+        components = merged(outcome.components, self._rollout.old, self._rollout.old_sizes)
+        outcome = held_back(replace(outcome, components=components), self._waiting)
+        if is_active(reached.rolling_update):
+            outcome = rolling(outcome)
+        return succeeded(reached, outcome, generation=generation, now=now)
 
-    def _generation(self) -> Generation:
-        spec = self._graph.spec
-        versions = {}
-        for worker in workers(spec):
-            image = main_container(worker.pod_template).get("image") or ""
-            version = resolve(image, worker.runtime_version_override)
-            if at_least(version, HASHED):
-                versions[worker.name] = str(version)
-        return serving(
-            StoredHashes.read(self._graph.metadata.annotations),
-            worker_hash(spec.tree(), versions),
-            graph=self._graph.metadata.name,
-            workers=[worker.name for worker in workers(spec)],
-            names=[deployment.metadata.name for deployment in self._owned],
+    def transitions(self, old: GraphStatus | None, new: GraphStatus) -> tuple[Event, ...]:
+        """What the written change of the status tells about rollout and restart."""
+        before = old or GraphStatus()
+        suffix, recorded = self._rollout.suffix, self._rollout.recorded
+        return (
+            *rollout_events(
+                before.rolling_update, new.rolling_update, suffix=suffix, recorded=recorded.v2 or recorded.v1
+            ),
+            *restart_events(before.restart, new.restart),
         )
 
-    def _hash_steps(self, generation: Generation) -> tuple[Step, ...]:
-        """A graph that spans nodes records its generation only once its workloads carry it."""
-        store = generation.store
-        if store is None or (not generation.migration and has_any_multinode(self._graph.spec.components)):
-            return ()
-        event = None
-        if generation.migration:
-            note = f"Recorded worker hash {store.v2} next to suffix {store.v1}"
-            event = Event(type="Normal", reason="WorkerHashMigrated", note=note)
-        patch = PatchPrimary(patch=Patch.merge({"metadata": {"annotations": store.annotations}}), event=event)
-        reason = Reason.MIGRATION if generation.migration else Reason.INITIALIZATION
-        return (Step(name="store-worker-hash", effects=(patch,), reason=reason),)
+    def again(self, report: Report) -> timedelta | None:
+        """At once, if the components that restart now have done so already: nothing will happen that tells of it."""
+        running = self._restart.in_progress if self._restart is not None else ()
+        live = dict(self._live(report))
+        finished = all(unfinished_because(partial(live.get, name)) is None for name in running)
+        return PROGRESS if running and finished else None
+
+    def _steps(self, config: OperatorConfig, make_keys: MakeKeys) -> tuple[Step, ...]:
+        try:
+            check_names(self._graph, self._rollout.suffix)
+        except InvalidObject as error:
+            return (self._refused("names", error),)
+        collision = self._rollout.collision()
+        if collision is not None:
+            refuse = Refuse(message=str(collision), error=collision)
+            return (Step(name="observe-workers", effects=(refuse,), reason=Reason.ROLLING_FAILED),)
+        return (
+            *self._rollout.first_steps,
+            self._discovery_step(config),
+            *self._multinode_steps(config, make_keys),
+            *self._workload_steps(config),
+        )
+
+    def _reached(self, report: Report) -> GraphStatus:
+        """The last status, with what the deployments carry now: restart and rollout are told with the writes that do them.
+
+        A rollout is complete only if all of the attempt succeeded.
+        """
+        last, rollout = self._graph.status, self._rollout.status
+        if not report.done(COMPONENTS):
+            return last
+        if report.failure is not None and not is_active(rollout):
+            rollout = last.rolling_update
+        return last.model_copy(update={"restart": self._restart, "rolling_update": rollout})
+
+    def _restarts(self) -> tuple[RestartStatus | None, dict[str, str]]:
+        """The status of the restart, and the restart that each component's Pods shall carry."""
+        spec, last = self._graph.spec, self._graph.status
+        names = [component.name for component in spec.components]
+        generation, observed = self._graph.metadata.generation, last.observed_generation
+        if created_with_restart(spec.restart, last.restart, generation=generation, observed=observed):
+            assert spec.restart is not None, "a request was asked for"  # noqa: S101
+            return RestartStatus(observed_id=spec.restart.id, phase="Completed"), {}
+        status = next_restart(
+            spec.restart,
+            last.restart,
+            names,
+            rolling=is_active(self._rollout.status),
+            unfinished=self._unfinished,
+        )
+        return status, restart_stamps(spec.restart, status, names)
+
+    def _unfinished(self, names: Iterable[str]) -> list[str]:
+        """Those that have not restarted yet; a component that left the graph is done."""
+        components = [self._graph.spec.component(name) for name in names]
+        return [
+            component.name
+            for component in components
+            if component is not None and unfinished_because(partial(self._rollout.present, component)) is not None
+        ]
+
+    def _live(self, report: Report) -> Iterator[tuple[str, DynamoComponentDeployment]]:
+        for component, child in self._children.items():
+            live = report.live(child)
+            if isinstance(live, DynamoComponentDeployment):
+                yield component, live
 
     def _discovery_step(self, config: OperatorConfig) -> Step:
         try:
@@ -130,49 +186,61 @@ class Attempt:
         steps = (Step(name="wait-for-leader", effects=(sync,), prefix=SCRIPTS_FAILED),)
         return (*steps, *ssh_key_steps(self._graph, config.mpi, make_keys)) if needs_ssh_keys(self._graph) else steps
 
-    def _workload_steps(self, generation: Generation, config: OperatorConfig) -> tuple[Step, ...]:
+    def _workload_steps(self, config: OperatorConfig) -> tuple[Step, ...]:
         components = self._graph.spec.components
         if has_any_multinode(components) and not spans_nodes(self._request.view, config):
             refuse = Refuse(message=NO_ORCHESTRATOR)
             return (Step(name="orchestrator", effects=(refuse,), reason=Reason.NO_ORCHESTRATOR),)
-        suffix = generation.suffix
+        rollout = self._rollout
+        present = {component.name: rollout.present(component) for component in components}
         try:
             rendered = render_component_deployments(
                 self._graph,
-                suffix=suffix,
-                replicas=dict.fromkeys(self._waiting, 0),
-                frameworks=self._frameworks(suffix),
+                suffix=rollout.suffix,
+                replicas={**rollout.sizes, **dict.fromkeys(self._waiting, 0)},
+                restarts=self._carried(present),
+                frameworks=self._frameworks(present),
             )
             check_renderable(self._graph, rendered, config)
         except InvalidObject as error:
-            return (self._refused("components", error, COMPONENTS_FAILED),)
+            return (self._refused(COMPONENTS, error, COMPONENTS_FAILED),)
         children = {child.spec.name: child for child in rendered}
-        warnings = {component.name: _warning(component) for component in self._graph.spec.components}
+        warnings = {component.name: _warning(component) for component in components}
         self._children = {
             name: Sync(child=children[name], policy=POLICY, event=warnings[name]) for name in sorted(children)
         }
-        steps = [Step(name="components", effects=tuple(self._children.values()), prefix=COMPONENTS_FAILED)]
-        names = {child.metadata.name for child in rendered}
-        gone = orphans(self._owned, workers={worker.name for worker in workers(self._graph.spec)}, wanted=names)
-        if gone:
-            steps.append(Step(name="orphans", effects=tuple(Delete(target=orphan) for orphan in gone)))
-        return tuple(steps)
+        gone = orphans(self._owned, {child.metadata.name for child in rendered})
+        return (
+            Step(name=COMPONENTS, effects=tuple(self._children.values()), prefix=COMPONENTS_FAILED),
+            *rollout.shrink_steps(),
+            *((Step(name="orphans", effects=tuple(Delete(target=each) for each in gone)),) if gone else ()),
+            *rollout.last_steps(),
+            *(() if self._waiting else scaling_adapter_steps(self._graph, self._request.view)),
+        )
 
-    def _frameworks(self, suffix: str) -> dict[str, BackendFramework]:
+    def _carried(self, present: Mapping[str, DynamoComponentDeployment | None]) -> dict[str, str]:
+        """The restart that the Pods of each component carry after this attempt."""
+        over = self._restart is None or self._restart.phase == "Completed"
+        found = {
+            name: carried(self._stamps.get(name), _restart_of(deployment), completed=over)
+            for name, deployment in present.items()
+        }
+        return {name: restart for name, restart in found.items() if restart}
+
+    def _frameworks(self, present: Mapping[str, DynamoComponentDeployment | None]) -> dict[str, BackendFramework]:
         """The engine that each component's deployment has already; it never changes."""
-        found: dict[str, BackendFramework] = {}
-        graph = self._graph
-        for component in graph.spec.components:
-            name = deployment_name(component, graph=graph.metadata.name, suffix=suffix)
-            live = self._request.view.get(DYNAMO_COMPONENT_DEPLOYMENT, Key(graph.metadata.namespace, name))
-            if live is not None and is_controlled_by(live, graph) and live.spec.backend_framework:
-                found[component.name] = live.spec.backend_framework
-        return found
+        found = {name: live.spec.backend_framework for name, live in present.items() if live is not None}
+        return {name: framework for name, framework in found.items() if framework}
 
     def _refused(self, name: str, error: InvalidObject, prefix: str = "") -> Step:
         """What cannot be rendered. If the own spec alone is to blame, only an edit brings another attempt."""
         retry = Retry.NEVER if error.what == f"{self._graph.kind.kind} {self._graph.key}" else Retry.BACKOFF
         return Step(name=name, effects=(Refuse(message=str(error), error=error, retry=retry),), prefix=prefix)
+
+
+def _restart_of(deployment: DynamoComponentDeployment | None) -> str | None:
+    """The restart that a deployment's Pods carry; `None` if there is no deployment."""
+    return None if deployment is None else annotations_of(deployment.spec.pod_template).get(Annotation.RESTART_AT, "")
 
 
 def _warning(component: Component) -> Event | None:

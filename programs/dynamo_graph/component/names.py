@@ -23,8 +23,13 @@ def check_names(graph: DynamoGraphDeployment, suffix: str) -> None:
     what, name = f"{graph.kind.kind} {graph.key}", graph.metadata.name
     if len(name) > MAX_LABEL:
         raise InvalidObject(what, "metadata.name", f"must have at most {MAX_LABEL} characters, has {len(name)}")
+    taken: dict[str, int] = {}
     for index, component in enumerate(graph.spec.components):
         made = deployment_name(component, graph=name, suffix=suffix)
+        first = taken.setdefault(made, index)
+        if first != index:
+            rule = f'makes the name "{made}", which spec.components[{first}] makes as well'
+            raise InvalidObject(what, f"spec.components[{index}].name", rule)
         if len(made) > MAX_LABEL:
             rule = f'makes the name "{made}" of {len(made)} characters; at most {MAX_LABEL} are possible'
             raise InvalidObject(what, f"spec.components[{index}].name", rule)

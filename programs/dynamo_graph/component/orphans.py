@@ -1,6 +1,6 @@
 """Component deployments that no longer correspond to a component of their graph (G 9.2). Pure.
 
-Another generation of a worker that is still there is none of them, whatever its name: it may serve.
+Those of workers are none of them, whatever their component or their name: they may serve, and go by the rules of a rollout.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ from dynamo_graph.api.component_deployment import DynamoComponentDeployment
 
 
 def orphans(
-    owned: Iterable[DynamoComponentDeployment], *, workers: Collection[str], wanted: Collection[str]
+    owned: Iterable[DynamoComponentDeployment], wanted: Collection[str]
 ) -> tuple[DynamoComponentDeployment, ...]:
-    """Those of the deployments that the graph controls which may go, sorted by name.
-
-    Args:
-        owned: the deployments that the graph controls.
-        workers: the names of its worker components.
-        wanted: the names of the deployments that it renders.
-    """
-    left = (each for each in owned if each.metadata.name not in wanted and not _may_serve(each, workers))
+    """Those of the deployments that a graph controls which may go at once, sorted by name; `wanted` are the names it renders."""
+    left = (each for each in owned if each.metadata.name not in wanted and not _may_serve(each))
     return tuple(sorted(left, key=lambda deployment: deployment.metadata.name))
 
 
-def _may_serve(deployment: DynamoComponentDeployment, workers: Collection[str]) -> bool:
-    """Whether it is a generation of a worker; one that cannot be read is left alone, too."""
+def _may_serve(deployment: DynamoComponentDeployment) -> bool:
+    """Whether it is a worker's; one that cannot be read is left alone, too."""
     try:
-        return deployment.spec.is_worker and deployment.spec.name in workers
+        return deployment.spec.is_worker
     except InvalidObject:
         return True

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dynamo_ctrl.controller.builder import Watches, watching
+from dynamo_ctrl.controller.mapper import by_label
 from dynamo_ctrl.controller.predicate import any_of, deleted, spec_or_deletion_changed, updated
-from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, SECRET, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.program.request import Request
@@ -15,13 +16,17 @@ from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.api.names import Label
+from dynamo_graph.api.scaling_adapter import DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER
 from dynamo_graph.component.attempt import Attempt
 from dynamo_graph.component.discovery import MANAGED_BY_OPERATOR
+from dynamo_graph.component.drain import drain_changed
 from dynamo_graph.component.rsa_keys import RsaKeys
 from dynamo_graph.component.ssh_keys import MakeKeys
 from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.graph.selection import COMPONENT
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, identity_only
+from dynamo_graph.pods.indexes import BY_COMPONENT
+from dynamo_graph.pods.projection import slim_pod
 
 _lost = any_of(updated, deleted)
 
@@ -38,8 +43,11 @@ class ComponentProgram:
         .owning(ROLE, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(CONFIG_MAP, when=_lost, label_selector=Label.GRAPH)
+        .owning(DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER, when=deleted)
+        .mapping(POD, by_label(Label.GRAPH), when=drain_changed, label_selector=Label.GRAPH, project=slim_pod)
         .reading(SECRET, project=registries_only)
         .reading(LEADER_WORKER_SET, project=identity_only, optional=True)
+        .indexing(BY_COMPONENT)
     )
 
     def __init__(self, config: OperatorConfig | None = None, *, make_keys: MakeKeys | None = None) -> None:
@@ -57,4 +65,6 @@ class ComponentProgram:
     def reconcile(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
         """One attempt."""
         attempt = Attempt(request, self._config, self._make_keys)
-        return Result(steps=attempt.steps, status=attempt.status)
+        return Result(
+            steps=attempt.steps, status=attempt.status, requeue_after=attempt.again, transitions=attempt.transitions
+        )

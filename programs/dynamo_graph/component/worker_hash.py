@@ -18,12 +18,27 @@ import msgspec
 
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_graph.api.component import WORKER_TYPES
+from dynamo_graph.api.graph import GraphSpec
 from dynamo_graph.api.names import MAIN, Label
+from dynamo_graph.api.predicates import workers
+from dynamo_graph.render.runtime_version import HASHED, at_least, resolve
+from dynamo_graph.render.template import main_container
 
 VERSION: Final = "dgd-worker-rollout-v2"
 """Names the rules of this module inside the document; another rule is another version."""
 LENGTH: Final = 8
 """Hexadecimal digits kept of the SHA-256."""
+
+
+def desired_hash(spec: GraphSpec) -> str:
+    """The hash of the workers of a graph as its spec wants them."""
+    versions = {}
+    for worker in workers(spec):
+        image = main_container(worker.pod_template).get("image") or ""
+        version = resolve(image, worker.runtime_version_override)
+        if at_least(version, HASHED):
+            versions[worker.name] = str(version)
+    return worker_hash(spec.tree(), versions)
 
 
 def worker_hash(spec: JsonMap, runtime_versions: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ from dynamo_ctrl.objects.conditions import Condition, ConditionStatus, find, is_
 from dynamo_ctrl.program.errors import OwnershipConflict
 from dynamo_ctrl.program.report import Report
 from dynamo_graph.api.component_deployment import ComponentDeploymentStatus, DynamoComponentDeployment
-from dynamo_graph.api.names import Label
+from dynamo_graph.api.names import LEGACY_HASH, Label
 from dynamo_graph.component_deployment.workload import REPLICA_FAILURE, Observation
 
 AVAILABLE: Final = "Available"
@@ -100,4 +100,4 @@ def runtime_namespace(deployment: DynamoComponentDeployment) -> str:
     labels = deployment.metadata.labels
     base = labels.get(Label.NAMESPACE, "")
     suffix = labels.get(Label.WORKER_HASH, "") if deployment.spec.is_worker else ""
-    return f"{base}-{suffix}" if base and suffix else base
+    return f"{base}-{suffix}" if base and suffix not in ("", LEGACY_HASH) else base

@@ -7,7 +7,7 @@ Publish rules: a new status starts as the last one, so what a failed attempt did
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -30,11 +30,13 @@ class Reason:
 
     MIGRATION: Final = "failed_to_migrate_worker_hash"
     INITIALIZATION: Final = "failed_to_initialize_worker_hash"
+    ROLLING_FAILED: Final = "rolling_update_failed"
     NO_ORCHESTRATOR: Final = "no_multinode_orchestrator_available"
     FAILED: Final = "failed_to_reconcile_the_resources"
     FINALIZER: Final = "failed_to_handle_the_finalizer"
     UNSUPPORTED_PROVIDER: Final = "unsupported_workload_provider"
     UNAVAILABLE_PROVIDER: Final = "selected_workload_provider_unavailable"
+    ROLLING: Final = "rolling_update_in_progress"
     WAITING_FOR_CHECKPOINT: Final = "waiting_for_checkpoint"
     NOT_READY: Final = "some_resources_are_not_ready"
     ALL_READY: Final = "all_resources_are_ready"
@@ -80,6 +82,13 @@ def outcome(waiting: Iterable[NotReady], components: Mapping[str, ComponentRepli
 
 def _told(resources: Iterable[NotReady]) -> str:
     return "; ".join(f"{resource.name}: {resource.why}" for resource in resources)
+
+
+def rolling(outcome: Outcome) -> Outcome:
+    """The outcome of a graph while a managed rolling update is under way; a failed one is failed all the same (G 2.6, 8.6)."""
+    if outcome.state == "failed":
+        return outcome
+    return replace(outcome, state="pending", reason=Reason.ROLLING, message="Rolling update in progress")
 
 
 def succeeded(status: GraphStatus, outcome: Outcome, *, generation: int, now: datetime) -> GraphStatus:

@@ -56,6 +56,18 @@ def render_component_deployments(
     )
 
 
+def desired_replicas(graph: DynamoGraphDeployment, component: Component) -> int:
+    """How many replicas of a component are wanted: as it says itself, else as its configuration says, else 1 (G 3.8 step 11).
+
+    Raises:
+        RenderError: the configuration is malformed.
+    """
+    own = component.replicas
+    config = None if own is not None else _configured(effective_template(graph.spec, component), component).replicas
+    wanted = _first(own, config)
+    return 1 if wanted is None else wanted
+
+
 def _render(
     graph: DynamoGraphDeployment,
     index: int,

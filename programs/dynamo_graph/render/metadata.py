@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dynamo_graph.api.names import Annotation, Label
+from dynamo_graph.api.names import LEGACY_HASH, Annotation, Label
 from dynamo_graph.render import template
 from dynamo_graph.render.context import PodContext
 from dynamo_graph.render.model_service import model_hash
@@ -28,13 +28,19 @@ def pod_labels(context: PodContext) -> dict[str, str]:
     Pods of an engine on one node are selected by their deployment's name, those of an engine that spans nodes by their part.
     """
     own = template.labels_of(context.template)
-    labels = {**context.labels, **own, **system_labels(context), **context.discovery.labels}
+    labels = {**_inherited(context), **own, **system_labels(context), **context.discovery.labels}
     if template.annotations_of(context.template).get(Annotation.ENABLE_METRICS) != "false":
         labels[Label.METRICS_ENABLED] = "true"
     if context.component.model_ref is not None:
         labels[Label.BASE_MODEL_HASH] = model_hash(context.component.model_ref.name)
     labels.pop(Label.SELECTOR, None)
     return labels | ({Label.SELECTOR: context.name} if context.role == "main" else {Label.ROLE: context.role})
+
+
+def _inherited(context: PodContext) -> dict[str, str]:
+    """The deployment's own labels. One from before there were worker hashes is marked as such; its Pods never were."""
+    mark = (Label.WORKER_HASH, LEGACY_HASH)
+    return {key: value for key, value in context.labels.items() if (key, value) != mark}
 
 
 def pod_metadata(context: PodContext) -> dict[str, Any]:

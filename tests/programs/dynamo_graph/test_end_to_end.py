@@ -31,7 +31,6 @@ CHILDREN = 3  # discovery objects
 FIRST_PASS = [
     ("patch", DGD),
     ("patch", DGD),
-    ("patch", DGD),
     *[("create", None)] * (CHILDREN + len(COMPONENTS)),
     ("patch", DGD),
 ]

@@ -237,7 +237,10 @@ class Controller:
         self._sources.close()
 
     async def _woken(self, cause: Cause) -> None:
-        """Every primary that is known, and every key that waits for a source, has a reason to run."""
+        """Every primary that is known, and every key that waits for a source, has a reason to run.
+
+        Also before its back-off is over: what it failed for may be what has come.
+        """
         if not self._working:
             return
         pace = Pace(self._clock, SLICE)
@@ -252,7 +255,7 @@ class Controller:
         try:
             while changes := present.take():
                 for change in changes:
-                    self._workers.add(change.key, cause, priority=LOW)
+                    self._workers.add(change.key, cause, priority=LOW, fresh=True)
                     if pace.over:
                         await pace.breathe()
         finally:

@@ -50,7 +50,7 @@ class Entry(Struct, Generic[K], gc=False, eq=False):
         started_at: when it was handed out.
         ended_at: when its run ended.
         run: the number of the run in its queue, from 1; 0 before the first.
-        fresh: the key's own object changed its spec or is going: such an entry may go before the back-off is over, once.
+        fresh: a new spec, a deletion or a new API is behind it: such an entry may go before the back-off is over, once.
         place: orders the entries that were passed over because their key ran.
         successor: what is wanted of the key while this entry runs.
         outcome: a word for what came of the run, and `error` its text; for people, written by who ends the run.

@@ -93,7 +93,8 @@ class WorkQueue(Generic[K]):
             cause: why.
             priority: the key's is raised to it.
             after: seconds that the run may be held back, so that further adds become part of it (debounce).
-            fresh: the key's own object has a new spec or is going; see `Standing`.
+            fresh: what a failure was about may be over: the key's own object has a new spec or is going, or an API has come;
+                see `Standing`.
         """
         if after <= 0.0 and not self._standings and not self._closed and key not in self._entries:
             entry = self._entries[key] = Entry(key, now, cause, priority)

@@ -167,6 +167,20 @@ async def test_r4_23_waking_everybody_is_done_at_low_priority(new_arena: Any) ->
         assert {(entry.key.name, entry.priority) for entry in arena.entries} == {("a", LOW), ("b", LOW)}
 
 
+async def test_an_api_that_comes_lets_a_failed_key_run_before_its_back_off_is_over(new_arena: Any) -> None:
+    arena = new_arena()
+    arena.put("a")
+    arena.answer = Answer(error=RuntimeError("there is no gadget"))
+    async with arena.running(arena.controller(watching(CONFIG_MAP).owning(GADGET, optional=True))) as controller:
+        await asyncio.sleep(200)  # the next attempt is minutes away
+        arena.took()
+        arena.answer = DONE
+        arena.core.register(GADGET)
+        await asyncio.sleep(15)
+        assert arena.runs == ["a"]
+        assert controller.queue.failures(Key("default", "a")) == 0
+
+
 async def test_a_mapper_that_looks_at_the_view_sees_added_kinds(new_arena: Any) -> None:
     arena = new_arena()
 

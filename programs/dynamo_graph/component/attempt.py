@@ -84,8 +84,9 @@ class Attempt:
         reached = self._reached(report)
         if report.failure is not None:
             return failed_attempt(reached, report, generation=generation, now=now)
-        outcome = observe(self._live(report))
-        components = merged(outcome.components, self._rollout.old, self._rollout.old_sizes)
+        old = self._rollout.old
+        outcome = observe(self._live(report), [worker.name for worker in old])
+        components = merged(outcome.components, old, self._rollout.old_sizes)
         outcome = held_back(replace(outcome, components=components), self._waiting)
         if is_active(reached.rolling_update):
             outcome = rolling(outcome)

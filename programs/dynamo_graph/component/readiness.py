@@ -43,12 +43,13 @@ def _failed(available: Condition) -> bool:
     return available.status == "False" and available.reason in FAILED
 
 
-def observe(deployments: Iterable[tuple[str, DynamoComponentDeployment]]) -> Outcome:
+def observe(deployments: Iterable[tuple[str, DynamoComponentDeployment]], replaced: Iterable[str] = ()) -> Outcome:
     """What the deployments of the components say about their graph; each comes with the name of its component.
 
-    A deployment whose status cannot be read is not ready, and its component has no status.
+    A deployment whose status cannot be read is not ready, and its component has no status. As long as one of those that are
+    `replaced` is there, by name, the graph is not what it is to be.
     """
-    waiting = []
+    waiting = [NotReady(name, "old generation is being replaced") for name in replaced]
     components = {}
     for component, deployment in deployments:
         try:

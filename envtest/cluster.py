@@ -43,6 +43,7 @@ class ClusterOptions:
         kwok: play the kubelets; without it nodes never become Ready.
         nodes: how many nodes there are from the start; 0 without kwok.
         timeout: seconds for each component to come up.
+        apiserver: further flags of the API server, as `--name=value`.
     """
 
     controllers: Sequence[str] = ("*",)
@@ -50,6 +51,7 @@ class ClusterOptions:
     kwok: bool = True
     nodes: int = 1
     timeout: float = 60.0
+    apiserver: Sequence[str] = ()
 
 
 class Cluster:
@@ -140,10 +142,8 @@ class Cluster:
 
     def start_apiserver(self) -> None:
         """Start the API server on its port, over the same etcd; returns when it is ready."""
-        service_accounts = bool(self._options.controllers)
-        process = self._spawn(
-            "kube-apiserver", control_plane.apiserver(self._layout, service_accounts=service_accounts)
-        )
+        flags = control_plane.apiserver(self._layout, service_accounts=bool(self._options.controllers))
+        process = self._spawn("kube-apiserver", (*flags, *self._options.apiserver))
         self._await(process, lambda: self.api.get("/readyz") == "ok")
 
     def restart_apiserver(self) -> None:

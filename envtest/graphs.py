@@ -40,7 +40,7 @@ def path(namespace: str, resource: str, name: str = "", subresource: str = "") -
 
 def _prefix(resource: str) -> str:
     match resource:
-        case "dynamographdeployments" | "dynamocomponentdeployments":
+        case "dynamographdeployments" | "dynamocomponentdeployments" | "dynamographdeploymentscalingadapters":
             return "/apis/nvidia.com/v1beta1"
         case "deployments" | "replicasets":
             return "/apis/apps/v1"

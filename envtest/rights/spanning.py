@@ -44,7 +44,7 @@ def spanning(steps: Steps) -> None:
     steps.has("create", "configmaps", "wide-wait-leader-script")
     steps.has("create", SETS)
     steps.orphan("configmaps", "wide-wait-leader-script")
-    _a_component_that_comes_back_to_one_node(steps)
+    _a_component_that_changes_what_it_runs_on(steps)
     keys = graph(steps.namespace, "keys", worker("trtllm"))
     keys["spec"]["backendFramework"] = "trtllm"
     steps.apply(keys)
@@ -67,7 +67,7 @@ def names_that_are_taken(steps: Steps) -> None:
     steps.delete(COMPONENTS, "taken-f")
 
 
-def _a_component_that_comes_back_to_one_node(steps: Steps) -> None:
+def _a_component_that_changes_what_it_runs_on(steps: Steps) -> None:
     made = _create_component(steps, "span")
     steps.has("create", SETS, "span-0")
     steps.orphan(SETS, "span-0")
@@ -79,6 +79,9 @@ def _a_component_that_comes_back_to_one_node(steps: Steps) -> None:
     legacy: dict[str, Any] = {"labels": {"instance-id": "0"}, "ownerReferences": [owner]}
     steps.create("podgroups", "span-0", apiVersion="scheduling.volcano.sh/v1beta1", kind="PodGroup", metadata=legacy)
     steps.has("delete", "podgroups", "span-0")
+    etcd = {"annotations": {"nvidia.com/dynamo-discovery-backend": "etcd"}}
+    steps.edit(COMPONENTS, "span", {"spec": {"podTemplate": {"metadata": etcd}}})
+    steps.has("delete", "services", "span")
     steps.delete(COMPONENTS, "span")
 
 

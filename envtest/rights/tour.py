@@ -19,11 +19,11 @@ from envtest.graphs import COMPONENTS, GRAPHS, component, graph
 from envtest.installation import Installation
 from envtest.manager import ManagerProcess
 from envtest.proxy import Hold, Proxy
-from envtest.rights import spanning
+from envtest.rights import scaling, spanning
 from envtest.rights.optional_apis import optional_apis
 from envtest.rights.steps import TIMEOUT, Steps
 
-UNSEEN: Final = (COMPONENTS, "deployments", "services", spanning.SETS)
+UNSEEN: Final = (COMPONENTS, "deployments", "services", spanning.SETS, scaling.ADAPTERS)
 """What the manager cannot follow at first."""
 
 _POD: Final = {"containers": [{"name": "main", "image": "registry.example/foreign:1"}]}
@@ -62,6 +62,7 @@ class Tour:
                 self._statuses_that_somebody_else_writes(proxy)
                 self._children_that_change()
                 spanning.spanning(self._steps)
+                scaling.scaling(self._steps, proxy)
                 self._what_is_not_wanted_any_more()
                 manager.stop()
         return self._steps.requests()
@@ -94,6 +95,7 @@ class Tour:
         steps.has("get", "services", "taken-d-frontend")
         steps.has("create", "events")
         spanning.names_that_are_taken(steps)
+        scaling.names_that_are_taken(steps, unseen[scaling.ADAPTERS])
         for hold in unseen.values():
             hold.release()
         for letter in "abcd":
@@ -129,11 +131,7 @@ class Tour:
 
     def _what_is_not_wanted_any_more(self) -> None:
         steps = self._steps
-        frontend, worker = component("Frontend", "frontend"), component("decode", "decode")
-        worker["podTemplate"]["metadata"] = {"annotations": {"nvidia.com/dynamo-discovery-backend": "etcd"}}
-        steps.apply(graph(self._namespace, "tour", frontend, worker))
-        steps.has("delete", "services")
-        steps.apply(graph(self._namespace, "tour", frontend))
+        steps.apply(graph(self._namespace, "tour", component("Frontend", "frontend")))
         steps.has("delete", COMPONENTS)
         steps.ready("tour")
         steps.delete(GRAPHS, "tour")

@@ -25,6 +25,7 @@ from dynamo_graph.api.graph_status import GraphStatus, RestartStatus
 from dynamo_graph.api.names import BOOKKEEPING_PREFIX, Annotation
 from dynamo_graph.api.predicates import has_any_multinode
 from dynamo_graph.component.checkpoints import awaited, held_back
+from dynamo_graph.component.crash_loops import crash_looping
 from dynamo_graph.component.discovery import discovery_objects
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.orphans import orphans
@@ -90,6 +91,7 @@ class Attempt:
         outcome = held_back(replace(outcome, components=components), self._waiting)
         if is_active(reached.rolling_update):
             outcome = rolling(outcome)
+        outcome = crash_looping(outcome, self._live(report))
         return succeeded(reached, outcome, generation=generation, now=now)
 
     def transitions(self, old: GraphStatus | None, new: GraphStatus) -> tuple[Event, ...]:

@@ -8,16 +8,13 @@ enough: it serves until it ends.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.objects.builtin.core import Pod
 from dynamo_graph.api.component import WORKER_TYPES
 from dynamo_graph.api.names import Label
 from dynamo_graph.component.inventory import Worker
-
-TERMINAL: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of a Pod whose containers have ended for good."""
+from dynamo_graph.pods.phase import has_ended
 
 
 def drained(olds: Iterable[Worker], pods: Iterable[Pod]) -> bool:
@@ -25,7 +22,7 @@ def drained(olds: Iterable[Worker], pods: Iterable[Pod]) -> bool:
     olds = tuple(olds)
     names = {old.name for old in olds}
     return all(map(_at_zero, olds)) and all(
-        pod.status.phase in TERMINAL for pod in pods if pod.metadata.labels.get(Label.SELECTOR) in names
+        has_ended(pod) for pod in pods if pod.metadata.labels.get(Label.SELECTOR) in names
     )
 
 
@@ -46,11 +43,7 @@ def drain_changed(change: Change[Pod]) -> bool:
         return _managed(change.latest)
     if not (_managed(old) or _managed(new)):
         return False
-    return (
-        _managed(old) is not _managed(new)
-        or _labels(old) != _labels(new)
-        or (old.status.phase in TERMINAL) is not (new.status.phase in TERMINAL)
-    )
+    return _managed(old) is not _managed(new) or _labels(old) != _labels(new) or has_ended(old) is not has_ended(new)
 
 
 def _labels(pod: Pod) -> tuple[str, str, str]:

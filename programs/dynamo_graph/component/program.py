@@ -44,7 +44,7 @@ class ComponentProgram:
         .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(CONFIG_MAP, when=_lost, label_selector=Label.GRAPH)
         .owning(DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER, when=deleted)
-        .mapping(POD, by_label(Label.GRAPH), when=drain_changed, label_selector=Label.GRAPH, project=slim_pod)
+        .mapping(POD, by_label(Label.GRAPH), when=drain_changed, label_selector=Label.SELECTOR, project=slim_pod)
         .reading(SECRET, project=registries_only)
         .reading(LEADER_WORKER_SET, project=identity_only, optional=True)
         .indexing(BY_COMPONENT)

@@ -21,6 +21,8 @@ from dynamo_graph.component_deployment.superseded import superseded_steps
 from dynamo_graph.component_deployment.surroundings import surroundings
 from dynamo_graph.component_deployment.workload import observe
 from dynamo_graph.orchestrators import LeaderWorkerSet, spans_nodes
+from dynamo_graph.pods.crash_loop import CrashLoop, find_crash_loop
+from dynamo_graph.pods.indexes import pods_of_deployment
 from dynamo_graph.render.context import Surroundings
 from dynamo_graph.render.deployment import render_deployment
 from dynamo_graph.render.errors import rendering
@@ -45,6 +47,7 @@ class Attempt:
         self._what = f"{self._primary.kind.kind} {self._primary.key}"
         self._status = StatusAt(self._primary.status, generation=self._primary.metadata.generation, now=request.now)
         self._workload: Sync | None = None
+        self._crash_loop: CrashLoop | None = None
         self._shape: GpuShape | None = None
         self._broken_checkpoint: InvalidObject | None = None
         self.steps: tuple[Step, ...] = ()
@@ -62,13 +65,15 @@ class Attempt:
         workload = report.live(self._workload) if self._workload is not None else None
         if report.failure is not None or not isinstance(workload, Deployment | LeaderWorkerSet):
             return self._status.failed(report)
-        return self._status.observed(observe(workload, runtime_namespace(self._primary), self._shape))
+        namespace = runtime_namespace(self._primary)
+        return self._status.observed(observe(workload, namespace, self._shape, self._crash_loop))
 
     def _workload_steps(self, around: Surroundings) -> tuple[Step, ...]:
         if self._primary.spec.is_multinode and spans_nodes(self._view, around.config):
             self._workload = self._leader_worker_set(around)
         else:
             self._workload = Sync(child=render_deployment(self._primary, around), policy=POLICY)
+            self._crash_loop = find_crash_loop(pods_of_deployment(self._view, self._primary.key))
         superseded = superseded_steps(self._primary, self._workload.child, self._view)
         return (Step(name="workload", effects=(self._workload,)), *superseded)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.predicate import spec_or_deletion_changed
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
-from dynamo_ctrl.objects.builtin.core import SECRET, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.core import POD, SECRET, SERVICE, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.conditions import find
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.program.effect import Event
@@ -24,6 +24,9 @@ from dynamo_graph.component_deployment.devices import DEVICE_CLASS, RESOURCE_CLA
 from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
 from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_GROUP
+from dynamo_graph.pods.indexes import BY_SELECTOR
+from dynamo_graph.pods.mapping import crash_loop_moved, to_deployment
+from dynamo_graph.pods.projection import slim_pod
 
 
 class ComponentDeploymentProgram:
@@ -37,11 +40,13 @@ class ComponentDeploymentProgram:
         .owning(LEADER_WORKER_SET, optional=True)
         .owning(POD_GROUP, label_selector=Label.LEGACY_INSTANCE, optional=True)
         .owning(SERVICE)
+        .mapping(POD, to_deployment, when=crash_loop_moved, label_selector=Label.SELECTOR, project=slim_pod)
         .reading(SERVICE_ACCOUNT, label_selector=f"{Label.COMPONENT_POD}=true")
         .reading(SECRET, project=registries_only)
         .reading(RESOURCE_CLAIM, optional=True)
         .reading(RESOURCE_CLAIM_TEMPLATE, optional=True)
         .reading(DEVICE_CLASS, optional=True)
+        .indexing(BY_SELECTOR)
     )
 
     def __init__(self, config: OperatorConfig | None = None) -> None:

@@ -22,6 +22,7 @@ OWNERSHIP_CONFLICT: Final = "OwnershipConflict"
 
 RECONCILING: Final = "Reconciling"
 INVALID_CHECKPOINT: Final = "InvalidCheckpointConfiguration"
+CRASH_LOOPING: Final = "ContainerCrashLooping"
 
 
 class StatusAt:
@@ -86,10 +87,12 @@ class StatusAt:
 
 
 def _availability(workload: Observation) -> tuple[str, str]:
-    """Reason and message of `Available`."""
+    """Reason and message of `Available`. A Pod that crashes does no harm to a workload that is ready without it."""
     kind = workload.kind
     if workload.ready:
         return f"{kind}Ready", f"{kind} is ready"
+    if workload.crash_loop is not None:
+        return CRASH_LOOPING, str(workload.crash_loop)
     if workload.trouble:
         return REPLICA_FAILURE, f"{kind} is not ready: {workload.trouble}"
     return f"{kind}NotReady", f"{kind} is not ready"

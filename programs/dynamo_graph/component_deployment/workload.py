@@ -9,6 +9,7 @@ from dynamo_ctrl.objects.builtin.apps import Deployment
 from dynamo_graph.api.graph_status import ComponentReplicaStatus
 from dynamo_graph.component_deployment.readiness import deployment_ready, leader_worker_set_ready
 from dynamo_graph.orchestrators import LeaderWorkerSet
+from dynamo_graph.pods.crash_loop import CrashLoop
 from dynamo_graph.render.gpu_shape import GpuShape
 
 REPLICA_FAILURE: Final = "ReplicaFailure"
@@ -27,16 +28,20 @@ class Observation:
         ready: whether it serves what is asked for.
         component: its numbers.
         trouble: why Pods of it cannot be made, in the server's words; empty when they can.
+        crash_loop: the Pod of it that crashes again and again, if one does.
     """
 
     kind: str
     ready: bool
     component: ComponentReplicaStatus
     trouble: str = ""
+    crash_loop: CrashLoop | None = None
 
 
-def observe(workload: Workload, runtime_namespace: str, shape: GpuShape | None) -> Observation:
-    """What a workload says about its component."""
+def observe(
+    workload: Workload, runtime_namespace: str, shape: GpuShape | None, crash_loop: CrashLoop | None = None
+) -> Observation:
+    """What a workload, and the Pod of it that crashes again and again, say about its component."""
     numbers = ComponentReplicaStatus(
         component_kind="Deployment" if isinstance(workload, Deployment) else "LeaderWorkerSet",
         component_names=(workload.metadata.name,),
@@ -49,7 +54,11 @@ def observe(workload: Workload, runtime_namespace: str, shape: GpuShape | None) 
         gpus_per_replica=shape.per_replica if shape is not None else None,
     )
     return Observation(
-        kind=numbers.component_kind, ready=_ready(workload), component=numbers, trouble=_trouble(workload)
+        kind=numbers.component_kind,
+        ready=_ready(workload),
+        component=numbers,
+        trouble=_trouble(workload),
+        crash_loop=crash_loop,
     )
 
 

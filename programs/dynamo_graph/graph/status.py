@@ -37,6 +37,7 @@ class Reason:
     UNSUPPORTED_PROVIDER: Final = "unsupported_workload_provider"
     UNAVAILABLE_PROVIDER: Final = "selected_workload_provider_unavailable"
     ROLLING: Final = "rolling_update_in_progress"
+    CRASH_LOOPING: Final = "component_crash_looping"
     WAITING_FOR_CHECKPOINT: Final = "waiting_for_checkpoint"
     NOT_READY: Final = "some_resources_are_not_ready"
     ALL_READY: Final = "all_resources_are_ready"

@@ -245,6 +245,11 @@ def test_memory_is_bounded_by_objects_and_by_size() -> None:
     for number in range(100):
         detector.wrote(BY, CONFIG_MAP.ref(Key("ns", str(number))), None, child(number), OUTSIDE, 0)
     assert len(detector) > 10, "what was given up does not count any more"
+    detector = EchoDetector(size=10_000)
+    detector.wrote(BY, CONFIG_MAP.ref(Key("ns", "other")), None, child(1), OUTSIDE, 0)
+    for number in range(100):
+        detector.wrote(BY, REF, child(number), child(number + 1), OUTSIDE, 0)
+    assert len(detector) == 2, "an object counts once, however often it is written"
 
 
 @pytest.mark.parametrize(("field", "value"), [("threshold", 1), ("window", 0)])

@@ -11,6 +11,7 @@ import msgspec
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.controller.controller import Controller
+from dynamo_ctrl.controller.echo import EchoOptions
 from dynamo_ctrl.controller.mapper import by_label
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
 from dynamo_ctrl.objects.key import Key
@@ -139,8 +140,31 @@ async def test_writes_outside_of_a_run_and_of_kinds_that_nobody_watches_pass_thr
             assert controller.view.get(CONFIG_MAP, answer.key) is not None, "it is read at once"
             controller.written.deleted(CONFIG_MAP, answer.key, answer.metadata.uid)
             assert controller.view.get(CONFIG_MAP, answer.key) is None
-        await asyncio.sleep(1)
+        for number in range(10):
+            arena.edit("x" if number else arena.put("x") or "x", data={"n": str(number)})
+            await asyncio.sleep(0.1)
+        assert len(arena.runs) >= 10
         assert controller.numbers.echoes == 0
+
+
+async def test_of_several_echoes_in_one_run_the_longest_hold_counts(new_arena: Any) -> None:
+    arena = new_arena()
+    controller = arena.controller(echo=EchoOptions(threshold=2))
+    runs = 0
+
+    def reconcile(key: Key) -> Answer:
+        nonlocal runs
+        runs += 1
+        names = ["b", "a"] if runs >= 3 else ["a"]
+        for name in names:
+            answer: Object[Any, Any] = CONFIG_MAP.decode(arena.edit(name, data={"stamp": str(runs)}))
+            controller.written.wrote(answer)
+        return DONE
+
+    arena.put("a", "b")
+    async with arena.running(controller, lambda key: reconcile(key) if key.name == "a" else DONE):
+        await asyncio.sleep(60)
+        assert runs == 7, "after 1, 2, 4, 8, ... seconds"
 
 
 async def test_r4_39_creating_what_somebody_deletes_every_time_is_found(new_arena: Any) -> None:

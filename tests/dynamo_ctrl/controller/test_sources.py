@@ -113,6 +113,20 @@ async def test_a_second_source_of_a_kind_outlives_the_first_and_keeps_the_view(n
         second.close()
 
 
+async def test_a_kind_is_as_optional_as_the_sources_that_are_left_say(new_arena: Any) -> None:
+    arena = new_arena()
+    async with arena.running(arena.controller()) as controller:
+        needed = controller.watch(Watch(kind=GADGET, mapper=None))
+        optional = controller.watch(Watch(kind=GADGET, mapper=None, optional=True))
+        await asyncio.sleep(10)
+        with pytest.raises(SourceUnavailable):
+            controller.view.list(GADGET)
+        needed.close()
+        assert controller.view.list(GADGET) == ()
+        assert controller.ready
+        optional.close()
+
+
 async def test_a_source_is_added_with_its_indexes(new_arena: Any) -> None:
     arena = new_arena()
     by_app: Index[Any] = Index("app", SECRET, lambda secret: (secret.metadata.labels.get("app", ""),))

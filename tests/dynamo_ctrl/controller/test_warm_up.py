@@ -51,6 +51,7 @@ async def test_sources_start_once_when_both_begin_together(new_arena: Any, first
         order = [first, *(name for name in lives if name != first)]
         tasks = [asyncio.create_task(lives[name]()) for name in order]
         await asyncio.sleep(0.01)
+        assert [task.get_name() for task in asyncio.all_tasks()].count("controller test: source configmaps") == 1
         arena.put("b")
         await asyncio.sleep(0.01)
         assert arena.runs == ["a", "b"]
@@ -70,6 +71,7 @@ async def test_a_warm_up_that_was_cancelled_leaves_nothing_and_work_watches_by_i
         arena.put("b")
         await asyncio.sleep(0.01)
         assert len(controller.queue) == 1, "nobody watches"
+        assert sum(informer.counts().pending for informer in arena.cache.informers) == 0, "and nothing heaps up"
         work = asyncio.create_task(controller.work(arena.reconcile(controller)))
         await asyncio.sleep(0.01)
         assert sorted(arena.runs) == ["a", "b"], "once, when the initial objects have been told again"

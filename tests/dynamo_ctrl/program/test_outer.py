@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -53,6 +54,20 @@ def config(name: str = "c") -> ConfigMap:
 
 def state(cache: FakeCache) -> str:
     return cache.request(WIDGET, "ns/w").object.status.state
+
+
+def test_the_time_of_an_attempt_moves_with_the_clock(cache: FakeCache) -> None:
+    times: list[datetime] = []
+
+    def script(request: Request[Widget]) -> Result[WidgetStatus]:
+        times.append(request.now)
+        return Result()
+
+    program = Scripted(script)
+    for _ in range(3):
+        cache.reconcile(program, "ns/w")
+        cache.advance(2)
+    assert [later - earlier for earlier, later in pairwise(times)] == [timedelta(seconds=2)] * 2
 
 
 def test_the_transition_is_told_with_the_pair_that_was_written(cache: FakeCache) -> None:

@@ -1,7 +1,7 @@
 """The life of a Pod's containers, as a state machine without a clock.
 
     starting -> running -> ready            the rule
-    starting -> running -> crashed -> running ...      with the annotation `crash`, ever more slowly
+    starting -> running -> crashed -> running ...      with the annotation `crash`, ever more slowly, or so often as it is told
     waiting for its image                   with the annotation `image-error`, until it is taken away
 
 The state is read from the Pod's own status, so that a restart of the data plane changes nothing. Times have whole seconds, as
@@ -88,8 +88,10 @@ def next_step(life: Life, behaviour: Behaviour, now: datetime) -> datetime | Non
             return life.since + behaviour.ready_after
         case "ready":
             return now if behaviour.crash else None
+        case "crashed" if behaviour.crash and behaviour.restarts is not None and life.restarts >= behaviour.restarts:
+            return None
         case "crashed":
-            return life.since + backoff(life.restarts)
+            return life.since + (backoff(life.restarts) if behaviour.restart_after is None else behaviour.restart_after)
 
 
 def backoff(restarts: int) -> timedelta:

@@ -33,7 +33,7 @@ def scheduled_status(pod: Pod, life: Life, now: datetime) -> JsonMap:
         "phase": "Pending" if life.state == "image" else "Running",
         "startTime": known.get("startTime") or rfc3339(now),
         "conditions": to_json(_conditions(pod, life, now)),
-        "containerStatuses": [_container(each, life) for each in pod.spec.containers],
+        "containerStatuses": [_container(each, life, known) for each in pod.spec.containers],
     }
     if pod.spec.init_containers:
         started = datetime.fromisoformat(status["startTime"])
@@ -70,7 +70,8 @@ def _conditions(pod: Pod, life: Life, now: datetime) -> Conditions:
     return conditions
 
 
-def _container(container: Container, life: Life) -> JsonMap:
+def _container(container: Container, life: Life, known: JsonMap) -> JsonMap:
+    before = next((each for each in known.get("containerStatuses") or () if each["name"] == container.name), {})
     status: dict[str, Any] = {
         "name": container.name,
         "image": container.image,
@@ -82,6 +83,8 @@ def _container(container: Container, life: Life) -> JsonMap:
     }
     if life.state == "crashed":
         status["lastState"] = {"terminated": _ended(1, "Error", life.started or life.since, life.since)}
+    elif before.get("lastState"):
+        status["lastState"] = before["lastState"]
     return status
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from envtest import ApiError, Cluster
@@ -48,6 +49,20 @@ def test_a_crashing_container_counts_its_restarts(cluster: Cluster, namespace: s
     wait_for("two restarts", lambda: container_status(cluster, path).get("restartCount", 0) >= 2, timeout=20)
     assert container_status(cluster, path)["lastState"]["terminated"]["exitCode"] == 1
     assert not is_ready(cluster.api.get(path))
+
+
+def test_a_crashing_container_can_be_told_how_fast_and_how_often_it_starts_again(
+    cluster: Cluster, namespace: str
+) -> None:
+    path = start(cluster, namespace, crash="true", restart_after="200ms", restarts="3")
+
+    def down() -> bool:
+        status = container_status(cluster, path)
+        return status.get("restartCount") == 3 and "waiting" in status["state"]
+
+    wait_for("three restarts", down, timeout=20)
+    time.sleep(2)
+    assert down()
 
 
 def test_an_image_that_cannot_be_pulled_keeps_the_pod_pending(cluster: Cluster, namespace: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from data_plane.annotations import CRASH, GONE_AFTER, IMAGE_ERROR, READY_AFTER
+from data_plane.annotations import CRASH, GONE_AFTER, IMAGE_ERROR, READY_AFTER, RESTART_AFTER, RESTARTS
 from data_plane.pod import FINALIZER
 from dynamo_ctrl.objects.builtin.core import PERSISTENT_VOLUME_CLAIM, POD
 from dynamo_ctrl.objects.errors import InvalidObject
@@ -66,8 +66,26 @@ def test_a_crashing_pod_starts_again_ever_more_slowly(world: Any) -> None:
         world.pass_time(answer.requeue_after)
         assert status_of(world).state.running is not None
         assert status_of(world).restart_count == restarts + 1
+        assert status_of(world).last_state.terminated.exit_code == 1
     assert waited == [10, 20, 40, 80, 160, 300, 300]
     assert ready(world) == "False"
+
+
+def test_a_crashing_pod_can_be_told_how_fast_and_how_often_it_starts_again(world: Any) -> None:
+    world.bare_pod(annotations={CRASH: "true", RESTART_AFTER: "5s", RESTARTS: "2"})
+    world.settle()
+    for _ in range(2):
+        world.pass_time(2)
+        assert world.cache.reconcile(world.programs[POD], "ns/pod").requeue_after == 5
+        world.pass_time(5)
+    world.pass_time(2)
+    assert world.cache.reconcile(world.programs[POD], "ns/pod").requeue_after is None
+    world.pass_time(10_000)
+    assert (status_of(world).state.waiting.reason, status_of(world).restart_count) == ("CrashLoopBackOff", 2)
+    world.cache.edit(POD, "ns/pod", {"metadata": {"annotations": {CRASH: None}}})
+    world.settle()
+    world.pass_time(2)
+    assert (ready(world), status_of(world).restart_count) == ("True", 3)
 
 
 def test_a_pod_that_is_cured_becomes_ready_after_its_back_off(world: Any) -> None:
@@ -183,12 +201,21 @@ def test_a_pod_that_has_ended_is_left_alone(world: Any, phase: str) -> None:
     assert world.pod().status.phase == phase
 
 
-def test_a_duration_that_is_none_is_named(world: Any) -> None:
-    world.bare_pod(annotations={READY_AFTER: "soon"})
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        (READY_AFTER, "soon", "not a duration: 'soon'"),
+        (RESTART_AFTER, "", "not a duration: ''"),
+        (RESTARTS, "-1", "not a number: '-1'"),
+        (RESTARTS, "9" * 10, "not a number: '9999999999'"),
+    ],
+)
+def test_what_an_annotation_cannot_say_is_named(world: Any, name: str, text: str, rule: str) -> None:
+    world.bare_pod(annotations={name: text})
     answer = world.cache.reconcile(world.programs[POD], "ns/pod")
     assert isinstance(answer.error, InvalidObject)
-    assert answer.error.path == f"metadata.annotations[{READY_AFTER}]"
-    assert "not a duration: 'soon'" in answer.error.rule
+    assert answer.error.path == f"metadata.annotations[{name}]"
+    assert rule in answer.error.rule
 
 
 def test_a_data_plane_that_starts_late_picks_up_where_a_pod_is(world: Any) -> None:

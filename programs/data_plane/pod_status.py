@@ -71,7 +71,8 @@ def _conditions(pod: Pod, life: Life, now: datetime) -> Conditions:
 
 
 def _container(container: Container, life: Life, known: JsonMap) -> JsonMap:
-    before = next((each for each in known.get("containerStatuses") or () if each["name"] == container.name), {})
+    statuses: Sequence[JsonMap] = known.get("containerStatuses") or ()
+    before: JsonMap = next((each for each in statuses if each["name"] == container.name), {})
     status: dict[str, Any] = {
         "name": container.name,
         "image": container.image,

@@ -225,6 +225,22 @@ async def test_somebody_else_can_wake_a_key() -> None:
         assert world.runs == ["a"]
 
 
+async def test_keys_that_are_woken_before_the_start_are_kept_each_once() -> None:
+    world = World()
+    controller = world.controller = Controller(
+        name="test", watches=watching(CONFIG_MAP), cache=world.cache, clock=world.clock
+    )
+    for name in ("a", "b", "a"):
+        controller.wake(Key("default", name), Cause("webhook", "called"))
+    assert world.runs == []
+    async with asyncio.TaskGroup() as tasks:
+        running = [tasks.create_task(world.cache.run()), tasks.create_task(controller.run(world.reconcile))]
+        await asyncio.sleep(0.01)
+        assert world.runs == ["a", "b"]
+        for task in running:
+            task.cancel()
+
+
 async def test_one_kind_with_two_selectors_is_refused() -> None:
     world = World()
     watches = watching(CONFIG_MAP).reading(SECRET, label_selector="a=b").reading(SECRET)

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from dynamo_ctrl.cache.view import View
-from dynamo_ctrl.controller.mapper import by_label, to_controller, to_self
+from dynamo_ctrl.controller.mapper import by_label, to_controller, to_owners, to_self
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NODE
 from dynamo_ctrl.objects.key import Key
@@ -47,6 +47,19 @@ def keys(owners: list[dict[str, object]], kind: Kind[Any]) -> list[Key]:
 )
 def test_an_owner(owners: list[dict[str, object]], kind: Kind[Any], found: list[Key]) -> None:
     assert keys(owners, kind) == found
+
+
+def test_every_owner_of_a_kind_whether_it_controls_or_not() -> None:
+    owners = [
+        owner(controller=None),
+        owner(name="two", apiVersion="apps/v1beta2"),
+        owner(name="three", kind="StatefulSet"),
+        owner(name="n1", apiVersion="v1", kind="Node"),
+    ]
+    child = CONFIG_MAP.object({"metadata": {"name": "c", "namespace": "ns", "ownerReferences": owners}})
+    assert list(to_owners(DEPLOYMENT)(child, NO_VIEW)) == [Key("ns", "web"), Key("ns", "two")]
+    assert list(to_owners(NODE)(child, NO_VIEW)) == [Key("", "n1")], "a cluster owner has no namespace"
+    assert list(to_owners(CONFIG_MAP)(child, NO_VIEW)) == []
 
 
 def test_an_object_itself_and_a_label() -> None:

@@ -110,6 +110,16 @@ async def test_an_object_that_moves_between_owners_wakes_both() -> None:
     assert world.names == ["one", "two"]
 
 
+async def test_a_key_that_both_sides_of_a_change_name_is_woken_once() -> None:
+    world = World()
+    world.put("x", "one")
+    async with world.watching(owned(lambda obj, view: (obj.key, obj.key))):
+        world.added.clear()
+        world.move("x", "two")
+        await asyncio.sleep(0.01)
+    assert world.names == ["x"]
+
+
 async def test_what_a_predicate_refuses_wakes_nobody() -> None:
     world = World()
     async with world.watching(owned(when=lambda change: change.new is None)):

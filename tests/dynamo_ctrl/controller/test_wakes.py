@@ -14,6 +14,7 @@ from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.clock import ManualClock
 from dynamo_ctrl.controller.answer import Answer
 from dynamo_ctrl.controller.builder import Watch, watching
+from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.controller.mapper import by_label
 from dynamo_ctrl.controller.source import SLICE, Source
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
@@ -21,6 +22,7 @@ from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.queue.causes import Cause
 from dynamo_ctrl.queue.entry import LOW, NORMAL
+from dynamo_ctrl.queue.limiters import FastSlow
 from dynamo_ctrl.testing import settle
 
 FOR = by_label("for")
@@ -314,3 +316,46 @@ async def test_the_pace_says_when_the_slice_is_over() -> None:
     await pace.breathe()
     looks.append(pace.over)
     assert looks == [False, True, False]
+
+
+# -- another order, another limiter
+
+
+async def test_without_priorities_keys_go_in_the_order_in_which_they_come(new_arena: Any) -> None:
+    arena = new_arena()
+    controller = arena.controller(priorities=False)
+    for name, priority in (("low", LOW), ("high", 7), ("normal", NORMAL)):
+        controller.wake(Key("default", name), Cause("somebody", "asked"), priority=priority)
+    async with arena.running(controller):
+        assert arena.runs == ["low", "high", "normal"]
+        assert dict(controller.queue.depths()) == {"": 0}
+
+
+async def test_with_priorities_the_highest_goes_first(new_arena: Any) -> None:
+    arena = new_arena()
+    controller = arena.controller()
+    for name, priority in (("low", LOW), ("high", 7), ("normal", NORMAL)):
+        controller.wake(Key("default", name), Cause("somebody", "asked"), priority=priority)
+    async with arena.running(controller):
+        assert arena.runs == ["high", "normal", "low"]
+
+
+async def test_a_controller_takes_any_limiter(new_arena: Any) -> None:
+    arena = new_arena()
+    controller = Controller(
+        name="test",
+        watches=watching(CONFIG_MAP),
+        cache=arena.cache,
+        clock=arena.clock,
+        limiter=FastSlow(fast=1, slow=60, tries=2),
+    )
+    times: list[float] = []
+
+    def reconcile(key: Key) -> Answer:
+        times.append(round(arena.clock.monotonic()))
+        return Answer(error=OSError("no"))
+
+    arena.put("a")
+    async with arena.running(controller, reconcile):
+        await asyncio.sleep(130)
+    assert times == [0, 1, 2, 62, 122]

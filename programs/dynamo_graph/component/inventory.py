@@ -74,11 +74,20 @@ class Worker:
 
     @property
     def available(self) -> int:
-        """How many replicas are available: those of a LeaderWorkerSet when they are ready, those of one that goes never."""
+        """How many replicas are sure to be available: those of a LeaderWorkerSet when they are ready, those of one that goes never.
+
+        What it has beyond what it asks for does not count: that is on its way out, whatever the status still says.
+        """
         status = self.status
         if status is None or self.terminating:
             return 0
-        return (status.ready_replicas if status.available_replicas is None else status.available_replicas) or 0
+        counted = status.ready_replicas if status.available_replicas is None else status.available_replicas
+        return min(counted or 0, self.replicas)
+
+    @property
+    def shrinking(self) -> bool:
+        """Whether it is known to have more than it asks for."""
+        return self.status is not None and self.status.replicas > self.replicas
 
     @cached_property
     def _status(self) -> ComponentDeploymentStatus:

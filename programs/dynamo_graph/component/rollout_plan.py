@@ -2,12 +2,15 @@
 
 While some component lacks its target, nothing destructive happens to any: its generation may not even be possible. What is
 rendered new meanwhile stays inside the surge of what runs.
+
+A generation that shrinks, and is wanted again before it has shrunk, grows only when it has: until then its replicas may still be
+ended for the smaller number, and nobody may count on those that the larger one would keep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dynamo_graph.component.inventory import Worker
 from dynamo_graph.component.rollout_arithmetic import (
@@ -121,7 +124,10 @@ def _step(wish: Wish, target: Worker | None, olds: tuple[Worker, ...], *, draine
         return Targets(old=counts.old, new=0)
     if wish.recreate:
         return recreate_targets(wish.desired, counts.new, drained=drained)
-    return rolling_targets(wish.desired, budget(wish.desired, wish.surge, wish.unavailable), counts)
+    step = rolling_targets(wish.desired, budget(wish.desired, wish.surge, wish.unavailable), counts)
+    if target is not None and target.shrinking:
+        return replace(step, new=min(step.new, counts.new))
+    return step
 
 
 def _distributed(target: int, olds: tuple[Worker, ...]) -> dict[Worker, int]:

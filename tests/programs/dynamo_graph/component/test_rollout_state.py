@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -135,4 +136,4 @@ COMPLETED = ("Normal", "RollingUpdateCompleted", "Rolling update completed, work
 )
 def test_each_rollout_is_told_once(phases: tuple[Any, ...], expected: list[tuple[str, str, str]]) -> None:
     statuses = [None if phase is None else status(phase) for phase in phases]
-    assert [event for pair in zip(statuses, statuses[1:], strict=False) for event in told(*pair)] == expected
+    assert [event for pair in pairwise(statuses) for event in told(*pair)] == expected

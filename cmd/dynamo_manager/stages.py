@@ -20,6 +20,7 @@ from dynamo_manager.errors import NotReadyError, UsageError
 from dynamo_manager.manifests import Manifest
 from dynamo_manager.observer import Observer
 from dynamo_manager.summary import Summary
+from dynamo_manager.tree import blockers
 
 LOOK_EVERY: Final = 0.1
 """Seconds between two looks at the world."""
@@ -149,8 +150,9 @@ class Stages:
         )
 
     def _reasons(self) -> tuple[str, ...]:
+        below = (f"{row.kind} {row.name}: {row.text}" for row in blockers(self._observer.rows()))
         sources = (f"{name}: {reason}" for name, reason in self._manager.reasons.items())
-        return (*self._observer.pending(), *sources) or ("nothing was applied yet",)
+        return (*self._observer.pending(), *below, *sources) or ("nothing was applied yet",)
 
 
 def _unreadable(manager: Manager) -> tuple[str, ...]:

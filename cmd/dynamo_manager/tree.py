@@ -35,6 +35,23 @@ class Row:
     text: str
 
 
+def blockers(found: Sequence[Row]) -> Iterator[Row]:
+    """What is not ready and has nothing below it that is not: where to look first. Roots are left out.
+
+    `found` is a tree as `rows` gives it.
+    """
+    for index, row in enumerate(found):
+        if row.depth and not row.ready and all(other.ready for other in _below(found, index)):
+            yield row
+
+
+def _below(found: Sequence[Row], index: int) -> Iterator[Row]:
+    for other in found[index + 1 :]:
+        if other.depth <= found[index].depth:
+            return
+        yield other
+
+
 def rows(view: View, roots: Sequence[Object[Any, Any]], kinds: Sequence[Kind[Any]], depth: int = 0) -> Iterator[Row]:
     """The roots and everything of `kinds` that they control, depth first, ordered by kind and name."""
     for root in roots:

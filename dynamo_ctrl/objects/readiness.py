@@ -38,7 +38,7 @@ def readiness(obj: Object[Any, Any]) -> Readiness:
         return Readiness(False, "being deleted")
     match obj:
         case Deployment():
-            return _deployment(obj)
+            return _with_refusal(_deployment(obj), obj)
         case ReplicaSet():
             return _replica_set(obj)
         case Pod():
@@ -59,6 +59,14 @@ def _deployment(deployment: Deployment) -> Readiness:
     return Readiness(status.available_replicas >= wanted, f"{status.ready_replicas}/{wanted} ready")
 
 
+def _with_refusal(found: Readiness, deployment: Deployment) -> Readiness:
+    """Why the server refuses Pods, if it does."""
+    refused = deployment.status.condition("ReplicaFailure")
+    if found.ready or refused is None or refused.status != "True":
+        return found
+    return Readiness(False, f"{found.text}: {refused.message}")
+
+
 def _replica_set(replica_set: ReplicaSet) -> Readiness:
     wanted, status = replica_set.spec.replicas, replica_set.status
     wanted = 1 if wanted is None else wanted
@@ -72,6 +80,8 @@ def _pod(pod: Pod) -> Readiness:
     states = {condition.type: condition for condition in pod.status.conditions}
     if "Ready" in states and states["Ready"].status == "True":
         return Readiness(True, f"{phase}, ready")
+    if "PodScheduled" in states and states["PodScheduled"].status == "False":
+        return Readiness(False, f"{phase}: {states['PodScheduled'].message}")
     waits = (
         f", {container.name}: {container.state.waiting.reason}"
         for container in pod.status.container_statuses

@@ -12,7 +12,7 @@ from rich.console import Console
 from dynamo_ctrl.clock import ManualClock
 from dynamo_manager.display import WIDTH, Lines
 from dynamo_manager.live import LiveTable
-from dynamo_manager.tree import Row
+from dynamo_manager.tree import Row, blockers
 
 GRAPH = Row(0, "Graph", "g", False, "one of two")
 POD = Row(1, "Pod", "g-1", True, "Running, ready")
@@ -115,3 +115,19 @@ class TestLiveTable:
             table.show([POD])
             raise ZeroDivisionError
         assert text(console).rindex("\x1b[?25h") > text(console).rindex("\x1b[?25l")
+
+
+def test_blockers_are_what_has_nothing_unready_below_it() -> None:
+    rows = [
+        Row(0, "Graph", "g", False, "one of two"),
+        Row(1, "Component", "g-a", False, "not ready"),
+        Row(2, "Deployment", "g-a", False, "0/1 ready"),
+        Row(3, "Pod", "g-a-1", False, "Pending: no room"),
+        Row(3, "Pod", "g-a-2", True, "Running, ready"),
+        Row(1, "Component", "g-b", False, "its account is missing"),
+        Row(2, "Service", "g-b", True, "there"),
+        Row(1, "Component", "g-c", True, "ready"),
+        Row(0, "Graph", "h", False, "no status yet"),
+    ]
+    assert [row.name for row in blockers(rows)] == ["g-a-1", "g-b"]
+    assert list(blockers([])) == []

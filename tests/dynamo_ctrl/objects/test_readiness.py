@@ -74,6 +74,22 @@ def test_a_deployment_is_ready_when_its_rollout_is_over(spec: Any, status: Any, 
     assert judged(DEPLOYMENT, 2, spec=spec, status=status) == Readiness(ready, text)
 
 
+def test_a_deployment_tells_why_its_pods_are_refused_while_it_is_not_ready() -> None:
+    refusal = condition("ReplicaFailure", "True", reason="FailedCreate", message="no account")
+    waiting = {"observedGeneration": 1, "conditions": [refusal]}
+    assert judged(DEPLOYMENT, status=waiting) == Readiness(False, "0/1 ready, 0 up to date: no account")
+    over = {**waiting, "conditions": [{**refusal, "status": "False"}]}
+    assert judged(DEPLOYMENT, status=over) == Readiness(False, "0/1 ready, 0 up to date")
+    full = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"), 1)
+    assert judged(DEPLOYMENT, status={**waiting, **full}) == Readiness(True, "1/1 ready")
+
+
+def test_a_pod_that_no_node_takes_tells_why() -> None:
+    unscheduled = condition("PodScheduled", "False", reason="Unschedulable", message="0/3 nodes are available")
+    status = {"phase": "Pending", "conditions": [unscheduled]}
+    assert judged(POD, status=status) == Readiness(False, "Pending: 0/3 nodes are available")
+
+
 def test_a_replica_set_is_ready_when_it_has_what_it_wants() -> None:
     full = {"replicas": 2, "readyReplicas": 2, "availableReplicas": 2}
     assert judged(REPLICA_SET, spec={"replicas": 2}, status=full) == Readiness(True, "2/2 ready")

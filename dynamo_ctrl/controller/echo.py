@@ -98,13 +98,14 @@ _At = tuple[str, Key]
 
 
 class _Row:
-    __slots__ = ("after", "at", "before", "by", "patience", "times", "versions")
+    __slots__ = ("after", "at", "before", "by", "patience", "stamp", "times", "versions")
 
     def __init__(self, by: Key) -> None:
         self.by = by
         self.at = 0.0
         self.times = 0
         self.patience = 0.0
+        self.stamp = ""  # the server's time of the last write of a row
         self.versions: tuple[str, ...] = ()
         self.before: AnyObject | None = None
         self.after: AnyObject | None = None
@@ -173,6 +174,7 @@ class EchoDetector:
             row.times += 1
         else:  # a row that was an echo needs but one more write to be one again
             row.times = options.threshold - 1 if suspect and row.times >= options.threshold else 1
+        rival = self._rival(row, answer) if loop is not None or not self._manager else ""
         beyond = row.times - options.threshold + 1
         echo: Echo | None = None
         if loop is not None and beyond > 0:
@@ -181,12 +183,10 @@ class EchoDetector:
             if loop is Loop.REPEATED:
                 again = tuple(_changes(before, after))
             paths = tuple(dict.fromkeys(difference.path or WHOLE for difference in again))
-            echo = Echo(ref, loop, row.times, paths, self._other_manager(answer), hold)
+            echo = Echo(ref, loop, row.times, paths, rival, hold)
         else:
             row.patience = 0.0
         self._keep(at, row, by, before, after, now)
-        if not self._manager:
-            self._other_manager(answer)
         return echo
 
     def _only_own(self, causes: tuple[Cause, ...]) -> bool:
@@ -205,18 +205,24 @@ class EchoDetector:
         while len(self._rows) > self._objects or (self._bytes > self._size and len(self._rows) > 1):
             self._bytes -= self._rows.pop(next(iter(self._rows))).bytes
 
-    def _other_manager(self, obj: AnyObject | None) -> str:
-        """Who wrote the object last, but for us; "" where that is not known. Finds out who we are on the way."""
-        managed = None if obj is None else obj.metadata.managed_fields
-        if not isinstance(managed, msgspec.Raw):
+    def _rival(self, row: _Row, answer: AnyObject | None) -> str:
+        """Who else wrote the object since the row's last write, and last; "" where that cannot be told.
+
+        A manager that lost to us everything that it had set is not in the answer any more.
+        """
+        managed = None if answer is None else answer.metadata.managed_fields
+        entries = _MANAGERS.decode(managed) if isinstance(managed, msgspec.Raw) else []
+        if not entries:
             return ""
-        entries = sorted(_MANAGERS.decode(managed), key=lambda entry: entry.time)
-        newest = {entry.manager for entry in entries if entry.time == entries[-1].time}
-        if len(newest) == 1:  # times are whole seconds: with two of them nobody knows who was the last
+        entries.sort(key=lambda entry: entry.time)
+        since, row.stamp = row.stamp, entries[-1].time
+        newest = {entry.manager for entry in entries if entry.time == row.stamp}
+        if len(newest) == 1:  # times are whole seconds: of two of them nobody knows which one we are
             (self._manager,) = newest
-        if not self._manager:
+        if not self._manager or not since:
             return ""
-        return next((entry.manager for entry in reversed(entries) if entry.manager != self._manager), "")
+        others = [entry.manager for entry in entries if entry.manager != self._manager and entry.time >= since]
+        return others[-1] if others else ""
 
 
 def _touched(row: _Row, before: AnyObject | None) -> bool:

@@ -201,20 +201,32 @@ def fought(*managers: tuple[tuple[str, str], ...]) -> Echo | None:
 
 
 def test_the_other_manager_is_named() -> None:
-    ours, kubectl, old = ("ours", "09"), ("kubectl", "05"), ("old", "01")
-    echo = fought((ours, kubectl, old), (kubectl, old, ours))
+    ours, kubectl, old = "ours", ("kubectl", "05"), ("old", "01")
+    echo = fought(((ours, "03"), old), ((ours, "06"), kubectl, old), (kubectl, old, (ours, "09"), ("rival", "08")))
     assert echo is not None
-    assert echo.manager == "kubectl"
+    assert echo.manager == "rival"
+
+
+def test_a_manager_that_wrote_long_ago_is_not_accused() -> None:
+    echo = fought(((("ours", "03"), ("old", "01"))), (("ours", "06"), ("old", "01")), (("ours", "09"), ("old", "01")))
+    assert echo is not None
+    assert echo.manager == ""
 
 
 def test_two_managers_within_one_second_are_told_apart_by_an_earlier_answer() -> None:
-    echo = fought((("ours", "01"),), (("rival", "09"), ("ours", "09")), (("ours", "09"), ("rival", "09")))
+    echo = fought(
+        (("ours", "01"),),
+        (("rival", "05"), ("ours", "05")),
+        (("rival", "09"), ("ours", "09")),
+        (("ours", "09"), ("rival", "09")),
+    )
     assert echo is not None
     assert echo.manager == "rival"
 
 
 def test_without_field_managers_nobody_is_named() -> None:
-    for managers in (((), ()), ((("a", "01"), ("b", "01")), (("a", "01"), ("b", "01")))):
+    tied = (("a", "01"), ("b", "01"))
+    for managers in (((), (), ()), (tied, tied, tied)):
         echo = fought(*managers)
         assert echo is not None
         assert echo.manager == ""

@@ -65,7 +65,7 @@ async def test_r4_39_a_time_stamp_in_its_own_object_is_found_told_and_slowed_dow
         assert controller.numbers.error == 0
 
 
-async def test_r4_39_a_fight_with_another_writer_is_found_with_path_and_manager(new_arena: Any) -> None:
+async def test_r4_39_a_fight_with_another_writer_is_found_with_its_path(new_arena: Any) -> None:
     arena = new_arena()
     watches = watching(CONFIG_MAP).mapping(SECRET, SIZED)
     controller = arena.controller(watches)

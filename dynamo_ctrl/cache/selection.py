@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from dynamo_ctrl.objects.key import Ref
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import EVERYTHING, FieldSelector, LabelSelector
 
 _EVERY_FIELD: Final = FieldSelector()
 _NAMESPACE: Final = "metadata.namespace"
-_KNOWN: Final = ("metadata.name", _NAMESPACE)
-
-
-class WriteRefused(Exception):
-    """A write was not sent: the object would be outside of what the cache follows, and could never be read back.
-
-    Attributes:
-        ref: the object.
-        reason: what it does not match.
-    """
-
-    def __init__(self, ref: Ref, reason: str) -> None:
-        self.ref = ref
-        self.reason = reason
-        super().__init__(f"{ref} was not written: {reason}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,21 +44,42 @@ class Selection:
         """Whether objects of that namespace are followed at all. The empty namespace is that of kinds of cluster scope."""
         return namespace in self.namespaces if self.namespaces else namespace not in self.excluded
 
-    def mismatch(self, obj: Object[Any, Any]) -> str:
-        """What keeps `obj`, whole as the server has it, out of the selection; empty if nothing does.
+    @property
+    def everything(self) -> bool:
+        """Whether every object is followed."""
+        return not (self.labels or self.fields or self.namespaces or self.excluded)
 
-        A field that only the server fills in counts as empty while it is missing.
+    def matches(self, obj: Object[Any, Any]) -> bool:
+        """Whether `obj`, whole as the server has it, is followed."""
+        metadata = obj.metadata
+        return (
+            self.follows(metadata.namespace)
+            and self.labels.matches(metadata.labels)
+            and (not self.fields or self.fields.matches(obj.content()))
+        )
+
+    def refusal(self, obj: Object[Any, Any]) -> str:
+        """Why `obj` would not be followed if it were written like this; empty if it would or might be.
+
+        A field that is not there does not count: the server or somebody else may fill it in.
         """
         metadata = obj.metadata
         if not self.follows(metadata.namespace):
             return f"the cache does not follow namespace {metadata.namespace!r}"
         if not self.labels.matches(metadata.labels):
             return f"its labels do not match {str(self.labels)!r}, by which the cache selects {obj.kind}"
-        if self.fields and not self._fields(obj):
-            return f"its fields do not match {str(self.fields)!r}, by which the cache selects {obj.kind}"
+        if self.fields:
+            content = obj.content()
+            for term in self.fields.terms:
+                only = FieldSelector((term,))
+                if _has(content, term[0]) and not only.matches(content):
+                    return f"its fields do not match {str(only)!r}, by which the cache selects {obj.kind}"
         return ""
 
-    def _fields(self, obj: Object[Any, Any]) -> bool:
-        if all(path in _KNOWN for path, _, _ in self.fields.terms):
-            return self.fields.matches({"metadata": {"name": obj.metadata.name, "namespace": obj.metadata.namespace}})
-        return self.fields.matches(obj.content())
+
+def _has(content: Any, path: str) -> bool:
+    for part in path.split("."):
+        if not isinstance(content, Mapping) or part not in content:
+            return False
+        content = content[part]
+    return True

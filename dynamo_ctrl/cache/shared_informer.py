@@ -213,7 +213,7 @@ class SharedInformer(Generic[O]):
             return
         own = self.intake.own(obj)
         if own is not None:
-            self.store.wrote(own, selected=not self.selection.mismatch(obj))
+            self.store.wrote(own, selected=self.selection.matches(obj))
 
     def deleted(self, at: Where, uid: str) -> None:
         """An object that we deleted."""

@@ -12,10 +12,11 @@ Contract:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.informer import Informer
+from dynamo_ctrl.cache.selection import Selection
 from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.objects.key import Key
@@ -54,6 +55,14 @@ class View(Protocol):
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the cluster has that API. Never raises."""
+
+
+@runtime_checkable
+class Selective(Protocol):
+    """A view whose sources may be restricted: not every object that is written can be read back through it."""
+
+    def selection(self, kind: Kind[Any]) -> Selection | None:
+        """Which objects of that kind can be read; `None` for a kind that was not declared."""
 
 
 SELECTORS: Final = 1_000
@@ -134,6 +143,11 @@ class CachedView:
             self._unreadable(kind)
             return ()
         return shared.store.owned(owner.metadata.uid)
+
+    def selection(self, kind: Kind[Any]) -> Selection | None:
+        """Which objects of that kind can be read; `None` for a kind that was not declared."""
+        shared = self._shared.get(kind.id)
+        return None if shared is None else shared.selection
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the cluster has that API, as far as the informers know; `False` for a kind that was not declared."""

@@ -21,6 +21,7 @@ from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import Event, Retry
 from dynamo_ctrl.program.executor import Executor
+from dynamo_ctrl.program.lost import LostAnswers
 from dynamo_ctrl.program.ports import OwnPorts, Ports
 from dynamo_ctrl.program.program import Observes
 from dynamo_ctrl.program.recorder import Recorder
@@ -53,11 +54,16 @@ class Attempted:
 
 
 class Attempts:
-    """Carries out results on one cluster. It keeps nothing between two attempts."""
+    """Carries out results on one cluster. It keeps nothing between two attempts, apart from what `lost` has to.
+
+    Attributes:
+        lost: writes of which nobody knows whether they happened.
+    """
 
     def __init__(
         self, *, engine: Engine, view: View, written: Written, recorder: Recorder, ports: Ports | None = None
     ) -> None:
+        self.lost = LostAnswers(engine, written)
         self._engine = engine
         self._written = written
         self._recorder = recorder
@@ -67,6 +73,7 @@ class Attempts:
             written=written,
             recorder=recorder,
             ports=ports if ports is not None else OwnPorts(),
+            lost=self.lost,
         )
 
     async def make(
@@ -87,6 +94,8 @@ class Attempts:
         except Conflict:
             raise
         except EngineError as error:
+            if error.maybe_done:
+                await self.lost.lost(primary.key, report.primary)
             return Attempted(report=report, error=error)
         failure = report.failure
         if failure is not None:

@@ -8,7 +8,9 @@ Contract:
   disappearance of an object that was to be changed.
 - A name that is taken (`AlreadyExists`) is read live and decided again: foreign objects outside the cache show here, and so
   does an earlier create whose answer was lost.
-- Everything else that a server, a port or the world refuses becomes a failure in the report.
+- Everything else that a server, a port or the world refuses becomes a failure in the report. Where a write may have happened
+  all the same, the object is read live before anything is decided anew (`dynamo_ctrl.program.lost`).
+- A write to an object that is outside of what the view selects, and stays there, is not sent: it could never be read back.
 - The `event` of an effect is told after a write that changed something; the `failed` one of a patch when the write failed.
 - What came of each effect is taken down in the attempt's trace.
 """
@@ -24,13 +26,14 @@ import msgspec
 import structlog
 
 from dynamo_ctrl.cache.overlay import Written
-from dynamo_ctrl.cache.view import SourceUnavailable, View
-from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, EngineError, NotFound
+from dynamo_ctrl.cache.view import Selective, SourceUnavailable, View
+from dynamo_ctrl.engine.errors import AlreadyExists, Conflict, EngineError, NotFound, WriteRefused
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, Patch, RemoveFinalizer, Retry, subject
+from dynamo_ctrl.program.lost import LostAnswers
 from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
 from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.recorder import Recorder
@@ -55,14 +58,21 @@ class Execution:
 
 
 class Executor:
-    """Carries out steps on one cluster. It keeps nothing between two runs."""
+    """Carries out steps on one cluster. It keeps nothing between two runs, apart from what `lost` has to."""
 
-    def __init__(self, *, engine: Engine, view: View, written: Written, recorder: Recorder, ports: Ports) -> None:
-        self._engine = engine
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        view: View,
+        written: Written,
+        recorder: Recorder,
+        ports: Ports,
+        lost: LostAnswers,
+    ) -> None:
         self._view = view
-        self._written = written
-        self._recorder = recorder
-        self._ports = ports
+        selective = view if isinstance(view, Selective) else None
+        self._means = _Means(engine, written, recorder, ports, lost, selective)
 
     async def run(self, primary: AnyObject, steps: tuple[Step, ...], trace: Trace) -> Execution:
         """Carry out `steps` for `primary`, and take down in `trace` what came of them.
@@ -72,28 +82,42 @@ class Executor:
             ProgramFault: the steps contradict each other.
         """
         ledger = Ledger(primary, self._view)
-        run = _Run(self._engine, self._written, self._recorder, self._ports, ledger, trace)
+        run = _Run(self._means, ledger, trace)
         for effect in run.ledger.walk(steps):
             await run.carry_out(effect)
         return Execution(run.ledger.report(), run.unmoved)
 
 
+@dataclass(frozen=True, slots=True)
+class _Means:
+    """What every run of one executor works with."""
+
+    engine: Engine
+    written: Written
+    recorder: Recorder
+    ports: Ports
+    lost: LostAnswers
+    selective: Selective | None
+
+
 class _Run:
-    def __init__(
-        self, engine: Engine, written: Written, recorder: Recorder, ports: Ports, ledger: Ledger, trace: Trace
-    ) -> None:
+    def __init__(self, means: _Means, ledger: Ledger, trace: Trace) -> None:
         self.ledger = ledger
         self.unmoved = 0
         self._trace = trace
-        self._ports = ports
-        self._engine = engine
-        self._written = written
-        self._recorder = recorder
+        self._key = ledger.primary.key
+        self._sent: AnyObject | None = None  # what is being written, as it was before
+        self._means = means
+        self._engine = means.engine
+        self._written = means.written
 
     async def carry_out(self, effect: Effect) -> None:
+        self._sent = None
         try:
             for _ in range(LOOKS):
                 decided = outcome(effect, self.ledger.primary, self.ledger)
+                if isinstance(decided, Creation | Update) and (refused := self._unreadable(decided)) is not None:
+                    return self._failed(effect, refused, Retry.NEVER)
                 match decided:
                     case Unchanged(live):
                         return self._unchanged(effect, live)
@@ -112,8 +136,14 @@ class _Run:
             self._tell_failure(effect, conflict)
             raise
         except (EngineError, SourceUnavailable, InvalidObject) as error:
+            if isinstance(error, EngineError) and error.maybe_done:
+                await self._unanswered()
             return self._failed(effect, error)
         raise Conflict("an object comes and goes while it is looked at")
+
+    async def _unanswered(self) -> None:
+        if self._sent is not None:
+            await self._means.lost.lost(self._key, self._sent)
 
     async def _create(self, effect: Effect, decided: Creation) -> bool:
         """Whether it was created, or failed for good; if not, the ledger knows now what is there."""
@@ -124,6 +154,7 @@ class _Run:
             except Exception as error:  # noqa: BLE001  (a port of the program's author: whatever it raises is its failure)
                 self._failed(effect, error)
                 return True
+        self._sent = None if isinstance(effect, CreateOnce) else body
         try:
             answer = body.kind.decode(await self._engine.create(body.kind, body.metadata.namespace, body.raw))
         except AlreadyExists:
@@ -137,8 +168,8 @@ class _Run:
     async def _filled(self, effect: CreateOnce, body: AnyObject) -> AnyObject:
         """`body` with its data: made by a port, or copied."""
         if not isinstance(effect.fill, Key):
-            return _with_data(body, await self._ports.fill(effect))
-        source = (await self._ports.source(self._engine, body.kind.ref(effect.fill))).content()
+            return _with_data(body, await self._means.ports.fill(effect))
+        source = (await self._means.ports.source(self._engine, body.kind.ref(effect.fill))).content()
         copied: dict[str, Any] = {name: source[name] for name in ("type", "data") if name in source}
         filled: AnyObject = body.kind.object({**body.content(), **copied})
         return filled
@@ -147,6 +178,7 @@ class _Run:
         live = decided.live
         if decided.edited:
             _log.info("child was edited by hand and is brought back", child=str(live.ref), paths=list(decided.paths))
+        self._sent = live
         try:
             raw = await self._engine.patch(live.kind, live.key, decided.patch, subresource=decided.subresource)
             if decided.subresource:
@@ -169,7 +201,7 @@ class _Run:
         return None
 
     async def _delete(self, effect: Effect, decided: Deletion) -> None:
-        live = decided.live
+        live = self._sent = decided.live
         changed = True
         try:
             raw = await self._engine.delete(
@@ -192,6 +224,20 @@ class _Run:
         self.ledger.deleted(effect, live)
         self._trace.wrote(self.ledger.step.name, effect, Did.DELETED, live.ref)
         return self._tell(effect)
+
+    def _unreadable(self, decided: Creation | Update) -> WriteRefused | None:
+        """Why a write is not sent: nobody could read its object back. A change may let an object go, or take one in."""
+        written = decided.body if isinstance(decided, Creation) else decided.live
+        selective = self._means.selective
+        selection = None if selective is None else selective.selection(written.kind)
+        if selection is None or selection.everything:
+            return None
+        if isinstance(decided, Update):
+            if selection.matches(written):
+                return None
+            written = decided.predicted()
+        reason = selection.refusal(written)
+        return WriteRefused(f"{written.ref} was not written: {reason}") if reason else None
 
     async def _read(self, ref: Ref, *, secret: bool) -> AnyObject | None:
         try:
@@ -226,13 +272,13 @@ class _Run:
     def _tell(self, effect: Effect) -> None:
         event = getattr(effect, "event", None)
         if event is not None:
-            self._recorder.event(event.regarding or self.ledger.primary, event)
+            self._means.recorder.event(event.regarding or self.ledger.primary, event)
 
     def _tell_failure(self, effect: Effect, error: Exception) -> None:
         event = effect.failed if isinstance(effect, Patch) else None
         if event is not None:
             told = replace(event, note=f"{event.note}: {error}")
-            self._recorder.event(event.regarding or self.ledger.primary, told)
+            self._means.recorder.event(event.regarding or self.ledger.primary, told)
 
 
 class _Named(msgspec.Struct, gc=False):

@@ -108,6 +108,7 @@ class Outer:
         self._view = view
         self._clock = clock
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
+        self._lost = self._attempts.lost
         self._unmoved = Unmoved()
         self._tick = -math.inf
         self._calm = Trace(datetime.min.replace(tzinfo=UTC))  # of every attempt of a tick that does nothing
@@ -170,6 +171,8 @@ class Outer:
 
     def _begin(self, key: Key, at: datetime) -> Answer | _Begun:
         """Ask the programs. What comes back is the answer, or what still has to be carried out."""
+        if self._lost and key in self._lost:
+            return partial(self._after_lost_answers, key)
         primary = self._view.get(self._kind, key)
         if primary is None:
             self._unmoved.forget(key)
@@ -193,6 +196,12 @@ class Outer:
             if not callable(after):
                 return self._answer(key, result, after)  # nothing to carry out, nobody to ask
         return partial(self._carry_out, primary, part, steps, result)
+
+    async def _after_lost_answers(self, key: Key, trace: Trace) -> Answer:
+        """Nothing is decided before it is known which writes of the last attempt happened."""
+        await self._lost.settle(key)
+        begun = self._begin(key, trace.at)
+        return begun if isinstance(begun, Answer) else await begun(trace)
 
     def _choose(self, selector: _Part, request: Request[Any]) -> Result[Any] | tuple[_Part, tuple[Step, ...]]:
         """Who serves the primary, and what must be written before; or the refusal."""

@@ -12,7 +12,7 @@ import yaml
 
 from envtest.api import wait_for
 from envtest.graphs import graph
-from envtest.installation import Installation
+from envtest.installation import Installation, definitions
 from envtest.manager import ManagerProcess
 
 if TYPE_CHECKING:
@@ -93,11 +93,11 @@ def test_missing_definitions_are_told_with_the_command_that_installs_them(
 ) -> None:
     restored.remove_definitions()
     manager = start_manager(ready=False)
-    for name in ("dynamographdeployments", "dynamocomponentdeployments"):
-        refuses_to_be_ready(manager, f"nvidia.com/v1beta1 {name}")
-        [line] = lines(manager, "warning", "absent", name)
+    for name in definitions():
+        refuses_to_be_ready(manager, f"nvidia.com/v1beta1 {name.partition('.')[0]};")
+        [line] = lines(manager, "warning", "absent", f"kind={name} ")
         assert "kubectl apply --server-side -f" in line
-    assert len(lines(manager, "warning")) == 2, "what is optional is not missed"
+    assert len(lines(manager, "warning")) == len(definitions()), "what is optional is not missed"
     restored.apply()
     manager.wait_ready(HEALING)
     place.apply(graph(place.namespace))

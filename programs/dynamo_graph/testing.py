@@ -13,14 +13,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
+import msgspec
+
 from dynamo_ctrl.controller.answer import Answer
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
+from dynamo_ctrl.objects.conditions import find
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.testing import FakeCache
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
+from dynamo_graph.api.names import Label
+from dynamo_graph.component.generations import StoredHashes
 from dynamo_graph.component.program import ComponentProgram
 from dynamo_graph.component.ssh_keys import PRIVATE_KEY, PUBLIC_KEY
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
@@ -134,6 +140,78 @@ class GraphWorld:
             }
             self.cache.set_status(LEADER_WORKER_SET, groups.key, status)
         return self.cache.core.version != before
+
+    def finish(self) -> None:
+        """Everything converges and all Pods run. Raises `AssertionError` if the graph `g` is not successful then."""
+        self.converge()
+        self.run_pods()
+        status = self.graph().status
+        if status.state != "successful":
+            raise AssertionError(f"the graph is {status.state}: {self.ready()}")
+
+    def edit(self, *components: dict[str, Any], **spec: Any) -> DynamoGraphDeployment:
+        """Somebody replaces the components of the graph `g`, and other fields of its spec."""
+        return self.cache.edit(
+            DYNAMO_GRAPH_DEPLOYMENT, f"{NAMESPACE}/g", {"spec": {"components": [*components], **spec}}
+        )
+
+    def add_worker(
+        self,
+        name: str,
+        component: Mapping[str, Any],
+        *,
+        available: int | None = None,
+        owned: bool = True,
+        **labels: str,
+    ) -> DynamoComponentDeployment:
+        """A worker deployment of the graph `g` that was there before, and has what it asks for. An empty label is left out."""
+        kept = {
+            Label.GRAPH: "g",
+            Label.COMPONENT: component["name"],
+            Label.NAMESPACE: f"{NAMESPACE}-g",
+            Label.WORKER_HASH: name.rpartition("-")[2],
+            **labels,
+        }
+        metadata: dict[str, Any] = {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {k: v for k, v in kept.items() if v},
+        }
+        if owned:
+            metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(self.graph()))]
+        replicas = component.get("replicas") or 0
+        have = replicas if available is None else available
+        numbers = {"componentKind": "Deployment", "componentNames": [name], "replicas": replicas}
+        status = {
+            "observedGeneration": 1,
+            "conditions": [{"type": "Available", "status": "True"}],
+            "component": {**numbers, "updatedReplicas": have, "readyReplicas": have, "availableReplicas": have},
+        }
+        content = {"metadata": metadata, "spec": dict(component), "status": status}
+        return self.cache.add(DYNAMO_COMPONENT_DEPLOYMENT.object(content))
+
+    def ready(self, name: str = "g") -> tuple[str, str, str]:
+        """Status, reason and message of the graph's condition `Ready`."""
+        found = find(self.graph(name).status.conditions, "Ready")
+        return ("", "", "") if found is None else (found.status, found.reason, found.message)
+
+    def phase(self) -> str | None:
+        """How far the rolling update of the graph `g` is; `None` if it never had one."""
+        status = self.graph().status.rolling_update
+        return None if status is None else status.phase
+
+    def hashes(self) -> dict[str, str]:
+        """What the graph `g` records of its workers: the annotations by the short names v1, v2 and own."""
+        stored = StoredHashes.read(self.graph().metadata.annotations)
+        return {field: value for field in ("v1", "v2", "own") if (value := getattr(stored, field))}
+
+    def told(self, *reasons: str) -> list[str]:
+        """The reasons of all events, or of those that have one of `reasons`."""
+        return [event.reason for _, event in self.cache.events if not reasons or event.reason in reasons]
+
+    def size(self, name: str) -> int | None:
+        """What a component deployment asks for."""
+        return self.deployment(name).spec.replicas
 
     def graph(self, name: str = "g") -> DynamoGraphDeployment:
         """The graph as it is now."""

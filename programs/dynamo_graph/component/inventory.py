@@ -74,9 +74,10 @@ class Worker:
 
     @property
     def available(self) -> int:
-        """How many replicas are sure to be available: those of a LeaderWorkerSet when they are ready, those of one that goes never.
+        """How many replicas are sure to be available; of a LeaderWorkerSet those that are ready.
 
-        What it has beyond what it asks for does not count: that is on its way out, whatever the status still says.
+        What goes does not count, whatever the status still says: all of one that is being deleted, and what it has beyond
+        what it asks for.
         """
         status = self.status
         if status is None or self.terminating:

@@ -22,8 +22,6 @@ from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.definition import Definition, definitions
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT as DCD
 from dynamo_graph.api.component_deployment import DynamoComponentDeployment
-from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
-from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.testing import GraphWorld
 
 SWEEPS = 400
@@ -122,10 +120,6 @@ class Fleet(GraphWorld):
                 return
             self.cache.advance(min(waits))
         raise AssertionError(f"no rest after {SWEEPS} sweeps")
-
-    def edit(self, *components: dict[str, Any], **more: Any) -> DynamoGraphDeployment:
-        """Somebody replaces the components of the graph `g`."""
-        return self.cache.edit(DGD, "ns/g", {"spec": {"components": list(components), **more}})
 
     def numbers(self, component: str) -> list[tuple[int, int]]:
         """(asked for, available) of a component, as it was seen after each event."""

@@ -162,7 +162,7 @@ class GraphWorld:
         *,
         available: int | None = None,
         owned: bool = True,
-        **labels: str,
+        labels: Mapping[str, str] | None = None,
     ) -> DynamoComponentDeployment:
         """A worker deployment of the graph `g` that was there before, and has what it asks for. An empty label is left out."""
         kept = {
@@ -170,7 +170,7 @@ class GraphWorld:
             Label.COMPONENT: component["name"],
             Label.NAMESPACE: f"{NAMESPACE}-g",
             Label.WORKER_HASH: name.rpartition("-")[2],
-            **labels,
+            **(labels or {}),
         }
         metadata: dict[str, Any] = {
             "name": name,

@@ -43,7 +43,7 @@ def test_workers_without_a_hash_are_marked_and_replaced(count: int) -> None:
     parts = (component("decode", "decode", replicas=1), component("prefill", "prefill", replicas=1))
     world = world_of(*parts)
     for part in parts:
-        world.add_worker(f"g-{part['name']}", part, **{HASH_LABEL: ""})
+        world.add_worker(f"g-{part['name']}", part, labels={HASH_LABEL: ""})
     world.pass_over_graph()
     marks = [world.deployment(f"g-{part['name']}").metadata.labels[HASH_LABEL] for part in parts]
     assert marks == ["legacy", "legacy"]
@@ -64,7 +64,7 @@ def test_workers_without_a_hash_are_marked_and_replaced(count: int) -> None:
 )
 def test_a_marking_that_fails_has_its_own_reason_and_is_made_good(kind: Any, marked: bool) -> None:
     world = world_of()
-    world.add_worker("g-worker", WORKER, **{HASH_LABEL: ""})
+    world.add_worker("g-worker", WORKER, labels={HASH_LABEL: ""})
     world.cache.faults.fail(Forbidden("no"), "patch", kind, subresource="")
     assert isinstance(world.pass_over_graph().error, Forbidden)
     assert world.ready()[1] == "failed_to_initialize_worker_hash"
@@ -78,7 +78,7 @@ def test_a_marking_that_fails_has_its_own_reason_and_is_made_good(kind: Any, mar
 @pytest.mark.parametrize("mark", [pytest.param("legacy", id="B22")])
 def test_pods_of_marked_workers_stay_as_they_are(mark: str) -> None:
     world = world_of()
-    world.add_worker("g-worker", WORKER, **{HASH_LABEL: ""})
+    world.add_worker("g-worker", WORKER, labels={HASH_LABEL: ""})
     world.pass_over_deployment("g-worker")
     before = world.cache.request(DEPLOYMENT, "ns/g-worker").object.spec.template
     world.pass_over_graph()

@@ -75,7 +75,7 @@ def test_a_generation_of_other_workers_is_old(stored: dict[str, str]) -> None:
 def test_a_name_and_an_owner_are_all_the_evidence(labels: dict[str, str]) -> None:
     world = world_of()
     odd = {**WORKER, "backendFramework": "sglang", "podTemplate": {"spec": {"containers": [{"name": "main"}]}}}
-    world.add_worker(f"g-worker-{A}", odd, **labels)
+    world.add_worker(f"g-worker-{A}", odd, labels=labels)
     world.finish()
     assert world.deployments() == [f"g-worker-{A}"]
     assert world.deployment(f"g-worker-{A}").spec.backend_framework == "sglang"

@@ -20,10 +20,11 @@ from dynamo_ctrl.program.effect import Delete, Event, Patch, PatchPrimary
 from dynamo_ctrl.program.errors import OwnershipConflict
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Step
+from dynamo_ctrl.program.sync import bookkeeping, content_hash
 from dynamo_graph.api.component import Component
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
 from dynamo_graph.api.graph import DynamoGraphDeployment
-from dynamo_graph.api.names import LEGACY_HASH, Annotation, Label
+from dynamo_graph.api.names import BOOKKEEPING_PREFIX, LEGACY_HASH, Annotation, Label
 from dynamo_graph.api.predicates import deployment_name, has_any_multinode
 from dynamo_graph.component.drain import drained
 from dynamo_graph.component.generations import StoredHashes, adopted, candidates, completed, migrated, target_suffix
@@ -111,7 +112,7 @@ class Rollout:
     def shrink_steps(self) -> tuple[Step, ...]:
         """The old generations give what they may. One that is being deleted goes by itself."""
         effects = tuple(
-            Patch(target=old.deployment, patch=Change.merge({"spec": {"replicas": size}}), same_generation=True)
+            Patch(target=old.deployment, patch=_resized(old.deployment, size), same_generation=True)
             for old, size in sorted(self.old_sizes.items(), key=lambda item: item[0].name)
             if old.replicas != size and not old.terminating
         )
@@ -211,6 +212,14 @@ def _desired(graph: DynamoGraphDeployment, component: Component) -> int:
         return desired_replicas(graph, component)
     except RenderError:
         return component.desired_replicas
+
+
+def _resized(deployment: DynamoComponentDeployment, size: int) -> Change:
+    """Nothing but another size, and the note that it is ours: should the deployment be wanted again, nobody edited it by hand."""
+    content = deployment.content()
+    resized = content_hash({**content, "spec": {**content["spec"], "replicas": size}})
+    note = bookkeeping(BOOKKEEPING_PREFIX, resized, deployment.metadata.generation + 1)
+    return Change.merge({"metadata": {"annotations": note}, "spec": {"replicas": size}})
 
 
 def _past(name: str, stored: StoredHashes, event: str, note: str, reason: str) -> Step:

@@ -290,3 +290,15 @@ def test_recreate_waits_for_the_last_pod(phase_of_pod: str) -> None:
     world.finish()
     assert world.deployments() == [new]
     assert world.size(new) == 2
+
+
+def test_a_generation_that_is_wanted_again_was_not_edited_by_hand(logs: list[Any]) -> None:
+    world = serving()
+    world.edit(CHANGED)
+    world.converge()
+    world.step_pods()
+    world.converge()
+    assert world.size(f"g-worker-{A}") == 1
+    world.edit(WORKER)
+    world.finish()
+    assert [line["event"] for line in logs if "hand" in line["event"]] == []

@@ -35,5 +35,7 @@ async def managed(engine: str, n: int, *programs: Any, options: ManagerOptions |
             where = await stack.enter_async_context(open_engine("memory"))
             await where.create(NAMESPACES, "", msgspec.json.encode({"metadata": {"name": NAMESPACE}}))
             for i in range(n):
-                await where.create(POD, NAMESPACE, msgspec.json.encode(pod(i)))
+                content = pod(i)
+                del content["metadata"]["ownerReferences"]  # the owners are not there: it would be garbage at once
+                await where.create(POD, NAMESPACE, msgspec.json.encode(content))
         yield await stack.enter_async_context(Manager(where, programs=programs, options=options))

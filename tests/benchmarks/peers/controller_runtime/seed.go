@@ -88,6 +88,7 @@ func cmdSeed(args []string) {
 	rc := newRaw()
 	if *kind == "setup" {
 		rc.setup()
+		emit(map[string]any{"cmd": "seed", "kind": *kind})
 		return
 	}
 	t0 := time.Now()

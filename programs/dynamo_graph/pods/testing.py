@@ -11,7 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
+from dynamo_ctrl.objects.builtin.apps import REPLICA_SET, ReplicaSet
 from dynamo_ctrl.objects.builtin.core import POD, Pod
+from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_graph.api.names import Label
 
 NAMESPACE: Final = "ns"
@@ -48,10 +53,17 @@ def pod_status(
     }
 
 
+def replica_set(name: str = "r") -> ReplicaSet:
+    """A ReplicaSet to which Pods can belong in a world in which what has no owner is collected."""
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "i"}]}}
+    spec = {"selector": {"matchLabels": {"app": name}}, "template": template}
+    return REPLICA_SET.object({"metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec})
+
+
 def pod(
     *containers: str,
     name: str = "p",
-    owner: str | None = "ReplicaSet",
+    owner: str | Object[Any, Any] | None = "ReplicaSet",
     selector: str | None = "g-decode",
     graph: str | None = "g",
     component: str | None = "decode",
@@ -61,10 +73,12 @@ def pod(
     ready: bool | None = False,
     **metadata: Any,
 ) -> Pod:
-    """A Pod of a worker; `owner` is the kind of its controller."""
+    """A Pod of a worker; `owner` is its controller, or only the kind of it where nobody collects what has no owner."""
     known = {Label.SELECTOR: selector, Label.GRAPH: graph, Label.COMPONENT: component, Label.COMPONENT_TYPE: "decode"}
     found = {key: value for key, value in known.items() if value is not None} | (labels or {})
-    if owner is not None:
+    if isinstance(owner, Object):
+        metadata["ownerReferences"] = [msgspec.to_builtins(owner_reference(owner))]
+    elif owner is not None:
         reference = {"apiVersion": _GROUPS[owner], "kind": owner, "name": "owner", "uid": "u-owner", "controller": True}
         metadata["ownerReferences"] = [reference]
     return POD.object(

@@ -100,6 +100,8 @@ class Attempts:
         failure = report.failure
         if failure is not None:
             return Attempted(report=report, error=failure.error, terminal=failure.retry is Retry.NEVER)
+        for event in result.events:
+            self._recorder.event(event.regarding or report.primary, event)
         return Attempted(report=report, requeue_after=requeue_after(result, report), unmoved=execution.unmoved > 0)
 
     async def _publish(self, report: Report, status: Any, observers: Sequence[Transitions], trace: Trace) -> None:

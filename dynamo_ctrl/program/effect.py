@@ -66,7 +66,8 @@ class Sync:
     Attributes:
         child: what is wanted. Its owner reference is added by the executor.
         policy: how a difference is recognised.
-        shared_owner: somebody else may control it; it is then neither owned nor refused.
+        shared_owner: the primary is one of its owners, and controls it no more than the others do; whoever controls it, it is
+            not refused. It goes with the last of its owners.
         event: told after a real write.
     """
 

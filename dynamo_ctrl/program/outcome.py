@@ -27,10 +27,10 @@ from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.objects.owners import is_controlled_by, owner_reference
+from dynamo_ctrl.objects.owners import is_controlled_by, owner_reference, refers_to
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.objects.patch import PatchError
-from dynamo_ctrl.program.binding import bound_patch, operations
+from dynamo_ctrl.program.binding import Bound, bound_patch, operations
 from dynamo_ctrl.program.effect import (
     AnyObject,
     Create,
@@ -165,7 +165,8 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     live = view.get(child.kind, child.key)
     desired = child.content()
     if live is None:
-        return Creation(_body(child, primary, bookkeeping(effect.policy.prefix, content_hash(desired), 1)))
+        first = bookkeeping(effect.policy.prefix, content_hash(desired), 1)
+        return Creation(_body(child, primary, first, shared=effect.shared_owner))
     if not effect.shared_owner and not is_controlled_by(live, primary):
         return Refused(OwnershipConflict(_foreign(live, primary), live=live))
     found = verdict(live, desired, effect.policy.prefix)
@@ -175,7 +176,8 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     if effect.policy.metadata == "converge":
         labels = metadata.get("labels") or {}
         annotations = converged(live, metadata.get("annotations") or {}, found, effect.policy.prefix)
-    after = {**before, "metadata": _with_maps(before["metadata"], annotations=annotations, labels=labels)}
+    owners = _with_owner(live, primary) if effect.shared_owner else {}
+    after = {**before, "metadata": {**_with_maps(before["metadata"], annotations=annotations, labels=labels), **owners}}
     changes = operations(before["metadata"], after["metadata"], "/metadata")
     if found.action is Action.WRITE:
         old, new = declared(before), declared(desired)
@@ -188,7 +190,10 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     if not changes:
         return Unchanged(live)
     differ = tuple(differences(before, after))
-    return Update(live, bound_patch(live, changes, "generation"), differ, edited=found.edited)
+    bound: Bound = (
+        "version" if owners else "generation"
+    )  # a list that another owner has changed meanwhile must not be replaced
+    return Update(live, bound_patch(live, changes, bound), differ, edited=found.edited)
 
 
 def _creation(wanted: AnyObject, owner: AnyObject | None, view: Lookup, namespace: str) -> Unchanged | Creation:
@@ -305,17 +310,27 @@ def _placed(wanted: AnyObject, namespace: str) -> AnyObject:
     return placed
 
 
-def _body(wanted: AnyObject, owner: AnyObject | None, annotations: Mapping[str, str]) -> AnyObject:
+def _body(
+    wanted: AnyObject, owner: AnyObject | None, annotations: Mapping[str, str], *, shared: bool = False
+) -> AnyObject:
     content = wanted.content()
     metadata = _with_maps(content["metadata"], annotations=annotations)
-    if owner is not None and wanted.metadata.controller is None:
-        if owner.metadata.namespace and owner.metadata.namespace != wanted.metadata.namespace:
-            rule = f"a child lives in its owner's namespace ({owner.metadata.namespace}), or the server collects it"
-            raise InvalidObject(f"{wanted.kind.kind} {wanted.key}", "metadata.namespace", rule)
-        reference = msgspec.to_builtins(owner_reference(owner))
-        metadata["ownerReferences"] = [*(metadata.get("ownerReferences") or ()), reference]
+    if owner is not None and (shared or wanted.metadata.controller is None):
+        metadata |= _with_owner(wanted, owner, controller=not shared)
     body: AnyObject = wanted.kind.object({**content, "metadata": metadata})
     return body
+
+
+def _with_owner(owned: AnyObject, owner: AnyObject, *, controller: bool = False) -> dict[str, Any]:
+    """The owner references with one to `owner`; nothing if it is an owner and need not be more."""
+    others = [reference for reference in owned.metadata.owner_references if not refers_to(reference, owner)]
+    if not controller and len(others) < len(owned.metadata.owner_references):
+        return {}
+    if owner.metadata.namespace and owner.metadata.namespace != owned.metadata.namespace:
+        rule = f"a child lives in its owner's namespace ({owner.metadata.namespace}), or the server collects it"
+        raise InvalidObject(f"{owned.kind.kind} {owned.key}", "metadata.namespace", rule)
+    reference = owner_reference(owner, controller=controller, block=controller)
+    return {"ownerReferences": [msgspec.to_builtins(each) for each in (*others, reference)]}
 
 
 def _with_maps(metadata: Mapping[str, Any], **maps: Mapping[str, str]) -> dict[str, Any]:

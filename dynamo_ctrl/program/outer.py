@@ -189,7 +189,7 @@ class Outer:
             part, steps = chosen
         assert part is not None, "a definition has a program or a selector"  # noqa: S101
         result = part.program.reconcile(request)
-        if isinstance(result, Result) and not (steps or part.finalizer or result.steps) and result.status is None:
+        if isinstance(result, Result) and _only_asks(result) and not (steps or part.finalizer):
             after = result.requeue_after
             if after is None and not result.notes and not self._unmoved:
                 return DONE
@@ -245,7 +245,8 @@ class Outer:
             effects=(RemoveFinalizer(name=keeper.finalizer),),
             when=lambda report: requeue_after(wanted, report) is None,
         )
-        return Result(steps=(*wanted.steps, removal), requeue_after=wanted.requeue_after, notes=wanted.notes)
+        steps = (*wanted.steps, removal)
+        return Result(steps=steps, requeue_after=wanted.requeue_after, notes=wanted.notes, events=wanted.events)
 
     def _made(self, key: Key, result: Result[Any], attempted: Attempted) -> Answer:
         if attempted.error is not None:
@@ -266,6 +267,11 @@ class Outer:
     def _tell(self, key: Key, notes: tuple[Note, ...]) -> None:
         for note in notes:
             self._log.log(_LEVELS[note.level], note.message, key=str(key))
+
+
+def _only_asks(result: Result[Any]) -> bool:
+    """Whether there is nothing to carry out and nothing to write."""
+    return not (result.steps or result.events) and result.status is None
 
 
 def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:

@@ -56,6 +56,8 @@ class Result(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
             report in any case (and may answer `None`: leave it).
         requeue_after: when to run again without an event; ignored when the attempt failed. `PROGRESS` means at once.
         notes: told after the attempt.
+        events: told after an attempt that did not fail, each time; the recorder makes a series of repeats. What is
+            about a write hangs on its effect, what is about the status on its transition: this is for what is only seen.
         transitions: events for the status write, besides those of the program's own `transitions`, where they need more than
             the two statuses. Told, like those, only with the pair that was really written.
     """
@@ -64,4 +66,5 @@ class Result(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     status: S | Callable[[Report], S | None] | None = None
     requeue_after: timedelta | Callable[[Report], timedelta | None] | None = None
     notes: tuple[Note, ...] = ()
+    events: tuple[Event, ...] = ()
     transitions: Callable[[S | None, S], tuple[Event, ...]] | None = None

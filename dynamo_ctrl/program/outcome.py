@@ -190,9 +190,7 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     if not changes:
         return Unchanged(live)
     differ = tuple(differences(before, after))
-    bound: Bound = (
-        "version" if owners else "generation"
-    )  # a list that another owner has changed meanwhile must not be replaced
+    bound: Bound = "version" if owners else "generation"  # no owner that came meanwhile may be lost
     return Update(live, bound_patch(live, changes, bound), differ, edited=found.edited)
 
 

@@ -4,11 +4,15 @@ Enable it with `-p dynamo_ctrl.testing.plugin`. A test that needs real sockets o
 loop of the machine; in both cases a task that is left behind fails the test. `--loop-seed N` shuffles what is ready at the same
 moment in every virtual test. Hypothesis' `@given` works on async tests. Fixtures stay synchronous: use async context managers
 inside the test.
+
+The fixture `sweep` runs one test over many numbers (see `dynamo_ctrl.testing.sweep`): `--seeds N` says how many seeds, `--only N`
+tries a single number.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -16,13 +20,21 @@ from typing import Any
 
 import pytest
 
+from dynamo_ctrl.testing.sweep import Sweep
 from dynamo_ctrl.testing.virtual_loop import check_leaks, run
 
 AsyncTest = Callable[..., Coroutine[Any, Any, None]]
 
+SEEDS = "DYNAMO_CTRL_SEEDS"
+"""The environment variable for `--seeds`."""
+
+_SWEPT = pytest.StashKey[list[str]]()
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--loop-seed`."""
+    """Adds `--loop-seed`, `--seeds` and `--only`."""
+    parser.addoption("--seeds", type=int, default=None, help=f"how many seeds each sweep tries; also {SEEDS}")
+    parser.addoption("--only", type=int, default=None, help="the one number (seed, step, event) that sweeps try")
     parser.addoption(
         "--loop-seed", type=int, default=None, help="shuffle ready callbacks of virtual-loop tests with this seed"
     )
@@ -52,6 +64,26 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}  # noqa: SLF001
     driver(test(**arguments))
     return True
+
+
+@pytest.fixture
+def sweep(request: pytest.FixtureRequest) -> Sweep:
+    """Runs the test over many numbers; see `dynamo_ctrl.testing.sweep`."""
+    config = request.config
+    seeds = config.getoption("--seeds")
+    if seeds is None and SEEDS in os.environ:
+        seeds = int(os.environ[SEEDS])
+    lines = config.stash.setdefault(_SWEPT, [])
+    return Sweep(request.node.nodeid, only=config.getoption("--only"), seeds=seeds, report=lines.append)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tells how many numbers were tried, and how to try those alone that failed."""
+    lines = config.stash.get(_SWEPT, [])
+    if lines:
+        terminalreporter.section("sweeps")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 def _driven(test: AsyncTest, driver: Callable[[Coroutine[Any, Any, None]], None]) -> Callable[..., None]:

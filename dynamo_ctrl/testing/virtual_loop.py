@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import time
 from collections import deque
 from collections.abc import Coroutine, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 ITERATIONS: Final = 5_000_000
 """Turns of the loop in one run; more means that it will not come to an end."""
+
+RESOLUTION: Final = time.get_clock_info("monotonic").resolution
+"""What the loops of asyncio take for one moment, in seconds."""
 
 SETTLE_TURNS: Final = 10_000
 """Turns that `settle` waits for."""
@@ -50,6 +54,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     """An asyncio loop in virtual time; see the module's contract."""
 
     _ready: deque[asyncio.Handle]
+    _scheduled: list[asyncio.TimerHandle]
 
     def __init__(self, seed: int | None = None) -> None:
         self._now = 0.0
@@ -67,22 +72,33 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         """Raises: a thread would make the run depend on real time."""
         raise RuntimeError(f"{func!r} was given to a thread; the virtual loop has none")
 
-    def pass_time(self, seconds: float) -> None:
-        """Nothing is ready: move on to the next timer."""
-        self._now += seconds
-
     def _run_once(self) -> None:
-        self._turns += 1
-        if self._turns > ITERATIONS:
-            raise Livelock(
-                f"{ITERATIONS} turns, at {self._now:.3f} s of virtual time:\n{_where(asyncio.all_tasks(self))}"
-            )
+        self._count_turn()
         if self._order is not None and len(self._ready) > 1:
             ready = list(self._ready)
             self._order.shuffle(ready)
             self._ready.clear()
             self._ready.extend(ready)
+        self._finish_moment()
         super()._run_once()  # type: ignore[misc]  # private in every version since 3.4; tests/…/test_virtual_loop.py guards it
+
+    def pass_time(self, seconds: float | None) -> None:
+        """Nothing is ready for so long; `None` for ever. Raises `Deadlock` then."""
+        if seconds is None:
+            raise Deadlock(f"nothing is left to happen:\n{_where(asyncio.all_tasks(self))}")
+        self._now += seconds
+
+    def _finish_moment(self) -> None:
+        """What is due within the clock's resolution counts as due: real time passes meanwhile, here it would stand for ever."""
+        if not self._ready and self._scheduled and self._now < self._scheduled[0].when() <= self._now + RESOLUTION:
+            self._now = self._scheduled[0].when()
+
+    def _count_turn(self) -> None:
+        self._turns += 1
+        if self._turns > ITERATIONS:
+            raise Livelock(
+                f"{ITERATIONS} turns, at {self._now:.3f} s of virtual time:\n{_where(asyncio.all_tasks(self))}"
+            )
 
 
 class LoopClock:
@@ -101,14 +117,18 @@ class LoopClock:
 
 
 def run(main: Coroutine[Any, Any, T], *, seed: int | None = None, debug: bool = False) -> T:
-    """Run `main` on a virtual loop of its own.
+    """Run `main` on a virtual loop of its own; raises what `run_on` raises."""
+    return run_on(VirtualLoop(seed), main, debug=debug)
+
+
+def run_on(loop: VirtualLoop, main: Coroutine[Any, Any, T], *, debug: bool = False) -> T:
+    """Run `main` on `loop`, which is closed then.
 
     Raises:
         Deadlock, Livelock: see the module's contract.
         TaskLeak: it left tasks behind.
         LoopErrors: an error reached only the loop's exception handler.
     """
-    loop = VirtualLoop(seed)
     with asyncio.Runner(loop_factory=lambda: loop, debug=debug) as runner:
         result = runner.run(main)
         check_leaks(loop)
@@ -153,9 +173,7 @@ class _NoWorld(selectors.BaseSelector):
         return self._keys.pop(fileobj)
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None:
-            raise Deadlock(f"nothing is left to happen:\n{_where(asyncio.all_tasks(self._loop))}")
-        if timeout > 0:
+        if timeout is None or timeout > 0:
             self._loop.pass_time(timeout)
         return []
 

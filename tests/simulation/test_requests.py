@@ -1,0 +1,51 @@
+"""Every request of a run meets every fate that a request can have: the world comes to what it comes to anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from dynamo_ctrl.engine.errors import (
+    Conflict,
+    ServerError,
+    ServerTimeout,
+    TooManyRequests,
+    Unanswered,
+    Unauthorized,
+    Unavailable,
+    Unreachable,
+)
+from dynamo_ctrl.testing.sweep import Sweep
+from dynamo_ctrl.testing.weather import AtRequest, Fate
+from dynamo_ctrl.testing.wire import REQUEST_TIMEOUT
+from tests.simulation.stage import Outcome, play
+
+pytestmark = pytest.mark.slow
+
+FATES = {
+    "500": Fate(instead=ServerError("internal error")),
+    "503": Fate(instead=Unavailable("no endpoints")),
+    "504": Fate(instead=ServerTimeout("gave up")),
+    "401": Fate(instead=Unauthorized("who are you?")),
+    "409": Fate(instead=Conflict("changed")),
+    "429": Fate(instead=TooManyRequests("slow down", retry_after=7)),
+    "connection refused": Fate(instead=Unreachable("connection refused")),
+    "not carried out, not answered": Fate(instead=Unanswered("connection broke")),
+    "carried out, answer lost": Fate(lost=True),
+    "slow there": Fate(there=5),
+    "slow back": Fate(back=5),
+    "carried out when nobody waits any more": Fate(there=REQUEST_TIMEOUT + 5),
+}
+
+
+@pytest.mark.parametrize("fate", [pytest.param(fate, id=name) for name, fate in FATES.items()])
+def test_any_request_may_have_that_fate(sweep: Sweep, ends_alike: Callable[[Outcome], None], fate: Fate) -> None:
+    def at(request: int) -> None:
+        weather = AtRequest(request, fate)
+        ends_alike(play(weather=lambda name: weather))
+        assert weather.struck is not None
+
+    count = AtRequest(0)
+    play(weather=lambda name: count)
+    sweep("requests", range(1, count.seen + 1), at)

@@ -89,8 +89,9 @@ def test_what_deployments_say_fails_their_graph(deployments: list[Any], expected
         assert found.components is PENDING.components
 
 
-def test_a_graph_fails_with_pod_container_and_exit_code_and_recovers() -> None:
-    world = new_world(FRONTEND, DECODE)
+@pytest.mark.parametrize("components", [pytest.param((FRONTEND, DECODE), id="B1")])
+def test_a_graph_fails_with_pod_container_and_exit_code_and_recovers(components: Any) -> None:
+    world = new_world(*components)
     crash(world, "g-frontend")
     status = world.graph().status
     message = f"Components are crash-looping: Frontend: {told('g-frontend')}"

@@ -39,11 +39,11 @@ def woken(change: Change[Pod]) -> list[str]:
     [
         pytest.param(None, healthy(), [], id="T-WATCH-01"),
         pytest.param(None, looping(), ["DCD g-decode"], id="T-WATCH-02"),
-        pytest.param(healthy(), None, [], id="T-WATCH-03"),
+        pytest.param(healthy(), None, [], id="T-WATCH-03 B31"),
         pytest.param(looping(), None, ["DCD g-decode"], id="T-WATCH-04"),
         pytest.param(looping(selector="dcd-a"), looping(selector="dcd-b"), ["DCD dcd-a", "DCD dcd-b"], id="T-WATCH-05"),
         pytest.param(looping(owner=None, selector="a"), looping(owner=None, selector="b"), [], id="T-WATCH-06"),
-        pytest.param(None, looping(owner="PodClique"), ["DGD g"], id="T-WATCH-07"),
+        pytest.param(None, looping(owner="PodClique"), ["DGD g"], id="T-WATCH-07 B31"),
         pytest.param(None, looping(), ["DCD g-decode"], id="T-WATCH-08"),
         pytest.param(healthy(), looping(), ["DCD g-decode"], id="it begins"),
         pytest.param(looping(), healthy(), ["DCD g-decode"], id="it ends"),

@@ -134,7 +134,7 @@ def worker_names(names: Iterable[str]) -> list[str]:
 MakeFleet = Callable[..., Fleet]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def fleet() -> MakeFleet:
     """Makes a graph world in which Pods live: `fleet(graph(...), random=Random(1))`."""
     return Fleet

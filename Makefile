@@ -9,9 +9,9 @@ STAMP := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check format generate rights cluster clean
+.PHONY: help run test check format generate rights cluster bench bench-quick clean
 help: ## what this file can do
-	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -n "$(PYTHON)" || { echo "dynamo_ctrl needs Python 3.11 or newer: install it, or say make PYTHON=/path/to/python3"; exit 2; }
@@ -46,6 +46,12 @@ rights: $(STAMP) ## write config/rbac/role.yaml from what the manager is seen to
 
 cluster: $(STAMP) ## a real test cluster; prints its kubeconfig path, stops on Ctrl-C
 	@$(BIN)/python -m envtest
+
+bench: $(STAMP) ## side by side with controller-runtime, kube-rs and kopf; single rows: make bench ROWS=fill-10k,get
+	@$(BIN)/python -m tests.benchmarks $(if $(ROWS),--rows $(ROWS)) $(if $(SERVER),--kubeconfig $(SERVER))
+
+bench-quick: $(STAMP) ## the in-process benchmarks of ours alone, small, to see that they run
+	@$(BIN)/python -m tests.benchmarks --quick
 
 clean: ## forget the virtual environment and every cache in the checkout
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

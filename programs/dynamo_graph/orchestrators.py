@@ -7,12 +7,10 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.builtin.core import BuiltinCondition
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_graph.api.config import OperatorConfig
 
 
 class PodCliqueSet(Object[Mapping[str, Any], Mapping[str, Any]]):
@@ -79,11 +77,6 @@ LEADER_WORKER_SET: Final = Kind(
 POD_GROUP: Final = Kind(
     PodGroup, group="scheduling.volcano.sh", version="v1beta1", kind="PodGroup", plural="podgroups", short=("pg",)
 )
-
-
-def spans_nodes(view: View, config: OperatorConfig) -> bool:
-    """Whether an engine can span nodes here: LeaderWorkerSets are served, and not switched off. Volcano is not needed."""
-    return config.orchestrators.lws.enabled is not False and view.serves(LEADER_WORKER_SET)
 
 
 def identity_only(content: JsonMap) -> dict[str, Any]:

@@ -133,11 +133,11 @@ class ServiceMesh(Settings):
 
 
 class Rbac(Settings):
-    """Cluster roles that accounts of the graphs are bound to."""
+    """Cluster roles that accounts of the graphs are bound to. An operator without a file binds them to those of `config/rbac`."""
 
-    planner_cluster_role_name: str = ""
-    dgdr_profiling_cluster_role_name: str = ""
-    epp_cluster_role_name: str = ""
+    planner_cluster_role_name: str = "dynamo-planner"
+    dgdr_profiling_cluster_role_name: str = "dynamo-profiling"
+    epp_cluster_role_name: str = "dynamo-epp"
 
 
 class Mpi(Settings):

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
 
 from dynamo_ctrl.objects.codec import invalid
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
-from dynamo_graph.api.config import API_VERSION, KIND, Infrastructure, OperatorConfig
+from dynamo_graph.api.config import API_VERSION, KIND, Infrastructure, OperatorConfig, Rbac
 
 ZERO = timedelta(0)
 
@@ -69,14 +70,7 @@ def problems(config: OperatorConfig) -> Iterator[tuple[str, str]]:
         if not value:
             yield f"mpi.{field}", "is required"
     if config.cluster_wide:
-        roles = {
-            "plannerClusterRoleName": config.rbac.planner_cluster_role_name,
-            "dgdrProfilingClusterRoleName": config.rbac.dgdr_profiling_cluster_role_name,
-            "eppClusterRoleName": config.rbac.epp_cluster_role_name,
-        }
-        yield from (
-            (f"rbac.{field}", "is required in cluster-wide mode") for field, value in roles.items() if not value
-        )
+        yield from ((field, "is required in cluster-wide mode") for field in _roles_not_named(config.rbac))
     if config.orchestrators.grove.termination_delay < ZERO:
         yield "orchestrators.grove.terminationDelay", "must not be negative"
     yield from _infrastructure(config.infrastructure)
@@ -88,6 +82,13 @@ def problems(config: OperatorConfig) -> Iterator[tuple[str, str]]:
         ):
             if not value:
                 yield f"serviceMesh.istio.{field}", "is required when tlsMode is MUTUAL"
+
+
+def _roles_not_named(rbac: Rbac) -> Iterator[str]:
+    """The fields of cluster roles that a file leaves out, or empty."""
+    for name in type(rbac).model_fields:
+        if name not in rbac.model_fields_set or not getattr(rbac, name):
+            yield f"rbac.{to_camel(name)}"
 
 
 def _namespace(config: OperatorConfig) -> Iterator[tuple[str, str]]:

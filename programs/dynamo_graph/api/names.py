@@ -111,6 +111,16 @@ def wait_leader_script(graph: str) -> str:
     return f"{graph}-wait-leader-script"
 
 
+def endpoint_picker_config(graph: str) -> str:
+    """The ConfigMap with the configuration of a graph's endpoint picker (P 6.1)."""
+    return f"{graph}-epp-config"
+
+
+def inference_pool(graph: str) -> str:
+    """The pool of workers that a graph's endpoint picker chooses from (P 6.1)."""
+    return f"{graph}-pool"
+
+
 class WaitScript:
     """Keys of that ConfigMap."""
 

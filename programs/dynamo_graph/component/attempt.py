@@ -13,7 +13,8 @@ from functools import partial
 from typing import Final
 
 from dynamo_ctrl.objects.errors import InvalidObject
-from dynamo_ctrl.program.effect import Delete, Event, Refuse, Retry, Sync, SyncPolicy
+from dynamo_ctrl.objects.frozen import FrozenDict
+from dynamo_ctrl.program.effect import Delete, Event, Refuse, Sync
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import PROGRESS, Step
@@ -22,12 +23,14 @@ from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, D
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus, RestartStatus
-from dynamo_graph.api.names import BOOKKEEPING_PREFIX, Annotation
+from dynamo_graph.api.names import Annotation
 from dynamo_graph.api.predicates import has_any_multinode
-from dynamo_graph.component.checkpoints import awaited, held_back
+from dynamo_graph.bookkeeping import POLICY
+from dynamo_graph.capabilities import GROUPS
+from dynamo_graph.component.checkpoints import Checkpoints, awaited, held_back
 from dynamo_graph.component.crash_loops import crash_looping
-from dynamo_graph.component.discovery import discovery_objects
 from dynamo_graph.component.names import check_names
+from dynamo_graph.component.needs import MakeKeys, Needs, refused
 from dynamo_graph.component.orphans import orphans
 from dynamo_graph.component.readiness import observe
 from dynamo_graph.component.renderable import check_renderable
@@ -43,22 +46,16 @@ from dynamo_graph.component.rollout import Rollout
 from dynamo_graph.component.rollout_state import is_active, rollout_events
 from dynamo_graph.component.rollout_status import merged
 from dynamo_graph.component.scaling_adapters import scaling_adapter_steps
-from dynamo_graph.component.ssh_keys import MakeKeys, needs_ssh_keys, ssh_key_steps
-from dynamo_graph.component.wait_for_leader import FAILED as SCRIPTS_FAILED
-from dynamo_graph.component.wait_for_leader import wait_leader_config_map
+from dynamo_graph.component.shared_resources import CHECKPOINTS, shared_steps
 from dynamo_graph.graph.status import Reason, failed_attempt, rolling, succeeded
-from dynamo_graph.orchestrators import spans_nodes
 from dynamo_graph.render.component_deployment import render_component_deployments
 from dynamo_graph.render.template import annotations_of
 from dynamo_graph.render.warnings import render_warnings
-
-POLICY: Final = SyncPolicy(prefix=BOOKKEEPING_PREFIX)
 
 COMPONENTS: Final = "components"
 """Name of the step that brings the components' deployments to what is wanted."""
 
 NO_ORCHESTRATOR: Final = "no multinode orchestrator available"
-DISCOVERY_FAILED: Final = "failed to reconcile K8s discovery resources: "
 COMPONENTS_FAILED: Final = "failed to reconcile Dynamo components deployments: "
 
 
@@ -69,15 +66,30 @@ class Attempt:
         steps: what is to be done.
     """
 
-    def __init__(self, request: Request[DynamoGraphDeployment], config: OperatorConfig, make_keys: MakeKeys) -> None:
+    def __init__(
+        self,
+        request: Request[DynamoGraphDeployment],
+        config: OperatorConfig,
+        *,
+        make_keys: MakeKeys,
+        checkpoints: Checkpoints,
+    ) -> None:
         self._request = request
         self._graph = request.object
         self._owned = request.view.owned(DYNAMO_COMPONENT_DEPLOYMENT, self._graph)
-        self._waiting = awaited(self._graph.spec.components)
+        self._checkpoints = checkpoints.observe(self._graph, request.view)
+        self._waiting = awaited(self._graph.spec.components, self._checkpoints.checkpoints)
         self._rollout = Rollout(request, self._owned, self._waiting)
         self._restart, self._stamps = self._restarts()
         self._children: dict[str, Sync] = {}
-        self.steps = self._steps(config, make_keys)
+        needs = Needs(
+            graph=self._graph,
+            view=request.view,
+            config=config,
+            make_keys=make_keys,
+            checkpoints=self._checkpoints,
+        )
+        self.steps = self._steps(needs)
 
     def status(self, report: Report) -> GraphStatus | None:
         """The status after the attempt."""
@@ -112,28 +124,30 @@ class Attempt:
         finished = all(unfinished_because(partial(live.get, name)) is None for name in running)
         return PROGRESS if running and finished else None
 
-    def _steps(self, config: OperatorConfig, make_keys: MakeKeys) -> tuple[Step, ...]:
+    def _steps(self, needs: Needs) -> tuple[Step, ...]:
         try:
             check_names(self._graph, self._rollout.suffix)
         except InvalidObject as error:
-            return (self._refused("names", error),)
+            return (refused(self._graph, "names", error),)
         collision = self._rollout.collision()
         if collision is not None:
             refuse = Refuse(message=str(collision), error=collision)
             return (Step(name="observe-workers", effects=(refuse,), reason=Reason.ROLLING_FAILED),)
         return (
             *self._rollout.first_steps,
-            self._discovery_step(config),
-            *self._multinode_steps(config, make_keys),
-            *self._workload_steps(config),
+            *shared_steps(needs),
+            *self._workload_steps(needs.config),
         )
 
     def _reached(self, report: Report) -> GraphStatus:
         """The last status, with what the deployments carry now: restart and rollout are told with the writes that do them.
 
-        A rollout is complete only if all of the attempt succeeded.
+        Checkpoints are told as they were seen, whatever came of what follows. A rollout is complete only if all of the attempt
+        succeeded.
         """
         last, rollout = self._graph.status, self._rollout.status
+        if _reached(report, CHECKPOINTS):
+            last = last.model_copy(update={"checkpoints": FrozenDict(self._checkpoints.checkpoints)})
         if not report.done(COMPONENTS):
             return last
         if report.failure is not None and not is_active(rollout):
@@ -172,26 +186,9 @@ class Attempt:
             if isinstance(live, DynamoComponentDeployment):
                 yield component, live
 
-    def _discovery_step(self, config: OperatorConfig) -> Step:
-        try:
-            wanted = discovery_objects(self._graph, config)
-        except InvalidObject as error:
-            return self._refused("discovery", error, DISCOVERY_FAILED)
-        effects = tuple(Sync(child=child, policy=POLICY) for child in wanted)
-        return Step(name="discovery", effects=effects, prefix=DISCOVERY_FAILED)
-
-    def _multinode_steps(self, config: OperatorConfig, make_keys: MakeKeys) -> tuple[Step, ...]:
-        """What engines that span nodes share: the scripts by which they wait, and the keys by which they reach each other."""
-        scripts = wait_leader_config_map(self._graph)
-        if scripts is None:
-            return ()
-        sync = Sync(child=scripts, policy=POLICY)
-        steps = (Step(name="wait-for-leader", effects=(sync,), prefix=SCRIPTS_FAILED),)
-        return (*steps, *ssh_key_steps(self._graph, config.mpi, make_keys)) if needs_ssh_keys(self._graph) else steps
-
     def _workload_steps(self, config: OperatorConfig) -> tuple[Step, ...]:
         components = self._graph.spec.components
-        if has_any_multinode(components) and not spans_nodes(self._request.view, config):
+        if has_any_multinode(components) and not GROUPS.usable(self._request.view, config):
             refuse = Refuse(message=NO_ORCHESTRATOR)
             return (Step(name="orchestrator", effects=(refuse,), reason=Reason.NO_ORCHESTRATOR),)
         rollout = self._rollout
@@ -203,10 +200,11 @@ class Attempt:
                 replicas={**rollout.sizes, **dict.fromkeys(self._waiting, 0)},
                 restarts=self._carried(present),
                 frameworks=self._frameworks(present),
+                checkpoints=self._checkpoints.checkpoints,
             )
             check_renderable(self._graph, rendered, config)
         except InvalidObject as error:
-            return (self._refused(COMPONENTS, error, COMPONENTS_FAILED),)
+            return (refused(self._graph, COMPONENTS, error, COMPONENTS_FAILED),)
         children = {child.spec.name: child for child in rendered}
         warnings = {component.name: _warning(component) for component in components}
         self._children = {
@@ -235,10 +233,10 @@ class Attempt:
         found = {name: live.spec.backend_framework for name, live in present.items() if live is not None}
         return {name: framework for name, framework in found.items() if framework}
 
-    def _refused(self, name: str, error: InvalidObject, prefix: str = "") -> Step:
-        """What cannot be rendered. If the own spec alone is to blame, only an edit brings another attempt."""
-        retry = Retry.NEVER if error.what == f"{self._graph.kind.kind} {self._graph.key}" else Retry.BACKOFF
-        return Step(name=name, effects=(Refuse(message=str(error), error=error, retry=retry),), prefix=prefix)
+
+def _reached(report: Report, step: str) -> bool:
+    """Whether an attempt came as far as that step."""
+    return report.done(step) or any(failure.step == step for failure in report.failures)
 
 
 def _restart_of(deployment: DynamoComponentDeployment | None) -> str | None:

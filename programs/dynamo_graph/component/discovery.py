@@ -11,18 +11,20 @@ from typing import Any, Final
 from dynamo_ctrl.objects.builtin.core import SERVICE_ACCOUNT
 from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
 from dynamo_ctrl.objects.object import Object
+from dynamo_ctrl.program.effect import Sync
+from dynamo_ctrl.program.result import Step
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.names import discovery_account
-from dynamo_graph.component.names import MAX_LABEL
+from dynamo_graph.bookkeeping import POLICY
+from dynamo_graph.component.needs import Needs
+from dynamo_graph.component.rbac_labels import rbac_labels
 from dynamo_graph.render.discovery import discovery
 from dynamo_graph.render.errors import rendering
 from dynamo_graph.render.inherit import inherited_annotations
 from dynamo_graph.render.template import pod_spec
 
-MANAGED: Final = "app.kubernetes.io/managed-by"
-MANAGED_BY_OPERATOR: Final = f"{MANAGED}=dynamo-operator"
-"""Label selector of every object of this module."""
+FAILED: Final = "failed to reconcile K8s discovery resources: "
 
 _READ: Final = ["get", "list", "watch"]
 RULES: Final = (
@@ -38,6 +40,13 @@ RULES: Final = (
 """What a runtime may do in its namespace. The operator must hold all of it, or the server refuses the role."""
 
 
+def discovery_steps(needs: Needs) -> tuple[Step, ...]:
+    """The objects that `needs.graph` wants for discovery exist. Raises `InvalidObject` as `discovery_objects`."""
+    wanted = discovery_objects(needs.graph, needs.config)
+    effects = tuple(Sync(child=child, policy=POLICY) for child in wanted)
+    return (Step(name="discovery", effects=effects, prefix=FAILED),) if effects else ()
+
+
 def discovery_objects(graph: DynamoGraphDeployment, config: OperatorConfig) -> tuple[Object[Any, Any], ...]:
     """Account, role and binding of a graph; nothing if none of its components registers with Kubernetes.
 
@@ -50,12 +59,7 @@ def discovery_objects(graph: DynamoGraphDeployment, config: OperatorConfig) -> t
     role = f"{account}-role"
     own = {pod_spec(component.pod_template).get("serviceAccountName") for component in graph.spec.components}
     accounts = [account, *sorted(name for name in own - {account} if name)]
-    labels = {
-        MANAGED: "dynamo-operator",
-        "app.kubernetes.io/component": "rbac",
-        "app.kubernetes.io/name": account[:MAX_LABEL].rstrip("-."),
-    }
-    metadata = {"namespace": namespace, "labels": labels}
+    metadata = {"namespace": namespace, "labels": rbac_labels(account)}
     return (
         SERVICE_ACCOUNT.object({"metadata": {"name": account, **metadata}}),
         ROLE.object({"metadata": {"name": role, **metadata}, "rules": RULES}),

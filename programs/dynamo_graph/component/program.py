@@ -17,16 +17,20 @@ from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeploymen
 from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.api.names import Label
 from dynamo_graph.api.scaling_adapter import DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER
+from dynamo_graph.capabilities import GROUPS, MESH, required
 from dynamo_graph.component.attempt import Attempt
-from dynamo_graph.component.discovery import MANAGED_BY_OPERATOR
+from dynamo_graph.component.checkpoints import Checkpoints, NoCheckpoints
+from dynamo_graph.component.cluster_accounts import graphs_of
 from dynamo_graph.component.drain import drain_changed
+from dynamo_graph.component.needs import MakeKeys
+from dynamo_graph.component.rbac_labels import MANAGED_BY_OPERATOR
 from dynamo_graph.component.rsa_keys import RsaKeys
-from dynamo_graph.component.ssh_keys import MakeKeys
 from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.graph.selection import COMPONENT
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, identity_only
 from dynamo_graph.pods.indexes import BY_COMPONENT
 from dynamo_graph.pods.projection import slim_pod
+from dynamo_graph.traffic import DESTINATION_RULE, INFERENCE_POOL
 
 _lost = any_of(updated, deleted)
 
@@ -39,10 +43,12 @@ class ComponentProgram:
     watches: Watches[DynamoGraphDeployment] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DYNAMO_COMPONENT_DEPLOYMENT)
-        .owning(SERVICE_ACCOUNT, when=_lost, label_selector=MANAGED_BY_OPERATOR)
+        .mapping(SERVICE_ACCOUNT, graphs_of, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(ROLE, when=_lost, label_selector=MANAGED_BY_OPERATOR)
-        .owning(ROLE_BINDING, when=_lost, label_selector=MANAGED_BY_OPERATOR)
+        .mapping(ROLE_BINDING, graphs_of, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(CONFIG_MAP, when=_lost, label_selector=Label.GRAPH)
+        .owning(INFERENCE_POOL, when=_lost, label_selector=Label.GRAPH, optional=True)
+        .owning(DESTINATION_RULE, when=_lost, optional=True)
         .owning(DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER, when=deleted)
         .mapping(POD, by_label(Label.GRAPH), when=drain_changed, label_selector=Label.SELECTOR, project=slim_pod)
         .reading(SECRET, project=registries_only)
@@ -50,13 +56,22 @@ class ComponentProgram:
         .indexing(BY_COMPONENT)
     )
 
-    def __init__(self, config: OperatorConfig | None = None, *, make_keys: MakeKeys | None = None) -> None:
+    def __init__(
+        self,
+        config: OperatorConfig | None = None,
+        *,
+        make_keys: MakeKeys | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         self._config = config or OperatorConfig()
         self._make_keys = make_keys or RsaKeys()
+        self._checkpoints = checkpoints or NoCheckpoints()
+        self.watches = required(type(self).watches, self._config, GROUPS, MESH)
 
     def configured(self, document: JsonMap) -> ComponentProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""
-        return ComponentProgram(config_file.of(document), make_keys=self._make_keys)
+        config = config_file.of(document)
+        return ComponentProgram(config, make_keys=self._make_keys, checkpoints=self._checkpoints)
 
     def definitions(self) -> tuple[JsonMap, ...]:
         """The CRDs of `nvidia.com`."""
@@ -64,7 +79,7 @@ class ComponentProgram:
 
     def reconcile(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
         """One attempt."""
-        attempt = Attempt(request, self._config, self._make_keys)
+        attempt = Attempt(request, self._config, make_keys=self._make_keys, checkpoints=self._checkpoints)
         return Result(
             steps=attempt.steps, status=attempt.status, requeue_after=attempt.again, transitions=attempt.transitions
         )

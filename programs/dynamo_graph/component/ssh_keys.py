@@ -6,16 +6,15 @@ compared or replaced, whoever made it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Final
 
 from dynamo_ctrl.objects.builtin.core import SECRET, Secret
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.program.effect import CreateOnce, Refuse, Retry
 from dynamo_ctrl.program.result import Step
-from dynamo_graph.api.config import Mpi
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.predicates import workers
+from dynamo_graph.component.needs import Needs
 from dynamo_graph.render.errors import RenderError
 from dynamo_graph.render.framework import graph_framework
 
@@ -23,9 +22,6 @@ FAILED: Final = "failed to ensure MPI SSH key secret: "
 PRIVATE_KEY: Final = "private.key"
 PUBLIC_KEY: Final = "private.key.pub"
 LABELS: Final = {"app.kubernetes.io/managed-by": "dynamo-operator"}
-
-MakeKeys: TypeAlias = Callable[[], Awaitable[Mapping[str, bytes]]]
-"""Makes a key pair: the data of its Secret, `private.key` and `private.key.pub`."""
 
 
 def needs_ssh_keys(graph: DynamoGraphDeployment) -> bool:
@@ -39,14 +35,17 @@ def needs_ssh_keys(graph: DynamoGraphDeployment) -> bool:
         return False
 
 
-def ssh_key_steps(graph: DynamoGraphDeployment, mpi: Mpi, make: MakeKeys) -> tuple[Step, ...]:
-    """The key pair exists where the configuration says, and then in the graph's namespace."""
+def ssh_key_steps(needs: Needs) -> tuple[Step, ...]:
+    """The key pair exists where the configuration says, and then in the graph's namespace; if the graph has a use for it."""
+    graph, mpi = needs.graph, needs.config.mpi
+    if not needs_ssh_keys(graph):
+        return ()
     if not mpi.ssh_secret_name or not mpi.ssh_secret_namespace:
         missing = "sshSecretName" if not mpi.ssh_secret_name else "sshSecretNamespace"
         refuse = Refuse(message=f"mpi.{missing} is not configured", retry=Retry.NEVER)
         return (Step(name="ssh-keys", effects=(refuse,), prefix=FAILED),)
     source = Key(mpi.ssh_secret_namespace, mpi.ssh_secret_name)
-    steps = [_step("ssh-keys", CreateOnce(object=_secret(source), fill=make, owned=False))]
+    steps = [_step("ssh-keys", CreateOnce(object=_secret(source), fill=needs.make_keys, owned=False))]
     target = Key(graph.metadata.namespace, mpi.ssh_secret_name)
     if target != source:
         steps.append(_step("ssh-keys-copy", CreateOnce(object=_secret(target), fill=source, owned=False)))

@@ -6,9 +6,13 @@ from importlib import resources
 from typing import Final
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
+from dynamo_ctrl.program.effect import Sync
+from dynamo_ctrl.program.result import Step
 from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.names import Label, WaitScript, wait_leader_script
 from dynamo_graph.api.predicates import has_any_multinode
+from dynamo_graph.bookkeeping import POLICY
+from dynamo_graph.component.needs import Needs
 from dynamo_graph.render.inherit import inherited_annotations
 from dynamo_graph.render.origin import RAY_WAIT, origin_at_least
 
@@ -20,6 +24,14 @@ SCRIPTS: Final = {
     WaitScript.RAY: (_FILES / "wait_for_ray_leader.sh").read_text(encoding="utf-8"),
 }
 """The scripts, by their keys."""
+
+
+def wait_for_leader_steps(needs: Needs) -> tuple[Step, ...]:
+    """The scripts that engines which span nodes wait by exist."""
+    scripts = wait_leader_config_map(needs.graph)
+    if scripts is None:
+        return ()
+    return (Step(name="wait-for-leader", effects=(Sync(child=scripts, policy=POLICY),), prefix=FAILED),)
 
 
 def wait_leader_config_map(graph: DynamoGraphDeployment) -> ConfigMap | None:

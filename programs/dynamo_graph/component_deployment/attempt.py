@@ -7,20 +7,21 @@ from dynamo_ctrl.objects.builtin.core import SERVICE
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.owners import is_controlled_by
-from dynamo_ctrl.program.effect import Delete, Effect, Event, Refuse, Retry, Sync, SyncPolicy
+from dynamo_ctrl.program.effect import Delete, Effect, Event, Refuse, Retry, Sync
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Step
 from dynamo_graph.api.component_deployment import ComponentDeploymentStatus, DynamoComponentDeployment
 from dynamo_graph.api.config import OperatorConfig
-from dynamo_graph.api.names import BOOKKEEPING_PREFIX
 from dynamo_graph.api.predicates import service_name
 from dynamo_graph.api.rules import validate_component_deployment
+from dynamo_graph.bookkeeping import POLICY
+from dynamo_graph.capabilities import GROUPS
 from dynamo_graph.component_deployment.status import StatusAt, runtime_namespace
 from dynamo_graph.component_deployment.superseded import superseded_steps
 from dynamo_graph.component_deployment.surroundings import surroundings
 from dynamo_graph.component_deployment.workload import observe
-from dynamo_graph.orchestrators import LeaderWorkerSet, spans_nodes
+from dynamo_graph.orchestrators import LeaderWorkerSet
 from dynamo_graph.pods.crash_loop import CrashLoop, find_crash_loop
 from dynamo_graph.pods.indexes import pods_of_deployment
 from dynamo_graph.render.context import Surroundings
@@ -30,8 +31,6 @@ from dynamo_graph.render.gpu_shape import GpuShape, gpu_shape
 from dynamo_graph.render.leader_worker_set import leader_worker_set_warning, render_leader_worker_set
 from dynamo_graph.render.service import render_service, service_wanted
 from dynamo_graph.render.template import main_container, pod_spec
-
-POLICY = SyncPolicy(prefix=BOOKKEEPING_PREFIX)
 
 
 class Attempt:
@@ -69,7 +68,7 @@ class Attempt:
         return self._status.observed(observe(workload, namespace, self._shape, self._crash_loop))
 
     def _workload_steps(self, around: Surroundings) -> tuple[Step, ...]:
-        if self._primary.spec.is_multinode and spans_nodes(self._view, around.config):
+        if self._primary.spec.is_multinode and GROUPS.usable(self._view, around.config):
             self._workload = self._leader_worker_set(around)
         else:
             self._workload = Sync(child=render_deployment(self._primary, around), policy=POLICY)

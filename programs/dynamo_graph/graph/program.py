@@ -22,20 +22,24 @@ from dynamo_ctrl.program.program import Selected
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
-from dynamo_graph.api import crds
+from dynamo_graph import capabilities
+from dynamo_graph.api import config_file, crds
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT
+from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.api.names import FINALIZER, Annotation
+from dynamo_graph.capabilities import Capability, required
+from dynamo_graph.component.checkpoints import Checkpoints, NoCheckpoints, cleaned_up
 from dynamo_graph.graph import preflight, selection
 from dynamo_graph.graph.status import OWNERSHIP_CONFLICT, STORE_PROVIDER, Reason, became_true, failed, failed_attempt
 from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET, identity_only
 
-APIS: Final[Mapping[str, tuple[Kind[Any], ...]]] = {
-    selection.GROVE: (POD_CLIQUE_SET,),
-    selection.DISAGGREGATED_SET: (DISAGGREGATED_SET, LEADER_WORKER_SET),
+CAPABILITIES: Final[Mapping[str, Capability]] = {
+    selection.GROVE: capabilities.GROVE,
+    selection.DISAGGREGATED_SET: capabilities.SETS,
 }
-"""What a provider needs the cluster to serve; the others need nothing beyond Kubernetes itself."""
+"""What a provider needs to be served and not switched off; the others need nothing beyond Kubernetes itself."""
 
 FAMILIES: Final[Mapping[str, Kind[Any]]] = {
     selection.COMPONENT: DYNAMO_COMPONENT_DEPLOYMENT,
@@ -60,6 +64,15 @@ class GraphProgram:
         .reading(LEADER_WORKER_SET, project=identity_only, optional=True)
     )
 
+    def __init__(self, config: OperatorConfig | None = None, *, checkpoints: Checkpoints | None = None) -> None:
+        self._config = config or OperatorConfig()
+        self._checkpoints = checkpoints or NoCheckpoints()
+        self.watches = required(type(self).watches, self._config, capabilities.GROVE, capabilities.GROUPS)
+
+    def configured(self, document: JsonMap) -> GraphProgram:
+        """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""
+        return GraphProgram(config_file.of(document), checkpoints=self._checkpoints)
+
     def select(
         self, request: Request[DynamoGraphDeployment], installed: frozenset[str]
     ) -> Selected | Result[GraphStatus]:
@@ -72,28 +85,38 @@ class GraphProgram:
         store: tuple[Step, ...] = ()
         if provider is None:
             try:
-                provider = _choice(graph, request.view, installed)
+                provider = self._choice(graph, request.view, installed)
             except selection.ConflictingProviders as error:
                 conflict = Refuse(message=str(error), error=error)
                 return Result(steps=(Step(name="choose-provider", effects=(conflict,)),))
             store = (_store(provider),)
         refusal = _Refusal(request, store)
-        missing = _missing(provider, request.view, installed)
+        missing = self._missing(provider, request.view, installed)
         if missing is not None:
             return refusal.because(Reason.UNAVAILABLE_PROVIDER, ProviderUnavailable(provider, missing))
-        problem = preflight.problem(graph)
+        problem = preflight.problem(graph, provider)
         if problem is not None:
             return refusal.until_edited(str(problem))
         return Selected(provider=provider, steps=store)
+
+    def _choice(self, graph: DynamoGraphDeployment, view: View, installed: frozenset[str]) -> str:
+        families = {provider for provider, kind in FAMILIES.items() if view.owned(kind, graph)}
+        available = {provider for provider in installed if self._missing(provider, view, installed) is None}
+        return selection.adopted(families) or selection.intended(graph.metadata.annotations, available)
+
+    def _missing(self, provider: str, view: View, installed: frozenset[str]) -> str | None:
+        """What a provider lacks to serve here, in words; `None` when it can."""
+        capability = CAPABILITIES.get(provider)
+        lacks = capability.lacks(view, self._config) if capability is not None else None
+        return lacks or (None if provider in installed else "no installed program serves it")
 
     def definitions(self) -> tuple[JsonMap, ...]:
         """The CRDs of `nvidia.com`."""
         return crds.documents()
 
     def finalize(self, request: Request[DynamoGraphDeployment]) -> Result[GraphStatus]:
-        """Nothing has to be done first: everything that a graph made goes with its owner references."""
-        del request
-        return Result()
+        """Automatic checkpoints go first. Everything else that a graph made goes with its owner references."""
+        return cleaned_up(self._checkpoints, request)
 
     def transitions(self, old: GraphStatus | None, new: GraphStatus) -> tuple[Event, ...]:
         """A Warning when an ownership conflict appears."""
@@ -135,20 +158,6 @@ class _Refusal:
     def failed_attempt(self, report: Report) -> GraphStatus | None:
         graph, now = self.request.object, self.request.now
         return failed_attempt(graph.status, report, generation=graph.metadata.generation, now=now)
-
-
-def _choice(graph: DynamoGraphDeployment, view: View, installed: frozenset[str]) -> str:
-    families = {provider for provider, kind in FAMILIES.items() if view.owned(kind, graph)}
-    available = {provider for provider in installed if _missing(provider, view, installed) is None}
-    return selection.adopted(families) or selection.intended(graph.metadata.annotations, available)
-
-
-def _missing(provider: str, view: View, installed: frozenset[str]) -> str | None:
-    """What a provider lacks to serve here, in words; `None` when it can."""
-    absent = [str(kind) for kind in APIS.get(provider, ()) if not view.serves(kind)]
-    if absent:
-        return f"the cluster does not serve {', '.join(absent)}"
-    return None if provider in installed else "no installed program serves it"
 
 
 def _store(provider: str) -> Step:

@@ -9,6 +9,7 @@ from dynamo_graph.api.component import BackendFramework, Component
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, DynamoComponentDeployment
 from dynamo_graph.api.experimental import KvTransferPolicy
 from dynamo_graph.api.graph import DynamoGraphDeployment
+from dynamo_graph.api.graph_status import CheckpointStatus
 from dynamo_graph.api.names import Account, Annotation, Label
 from dynamo_graph.api.predicates import deployment_name, dynamo_namespace, has_endpoint_picker
 from dynamo_graph.render import kv_transfer, template
@@ -27,6 +28,7 @@ def render_component_deployments(
     replicas: Mapping[str, int] | None = None,
     restarts: Mapping[str, str] | None = None,
     frameworks: Mapping[str, BackendFramework] | None = None,
+    checkpoints: Mapping[str, CheckpointStatus] | None = None,
 ) -> tuple[DynamoComponentDeployment, ...]:
     """One component deployment for each component, in the order of the spec.
 
@@ -36,6 +38,7 @@ def render_component_deployments(
         replicas: component name to a count that is wanted instead of the component's own.
         restarts: component name to the restart that its Pods carry.
         frameworks: component name to the engine that its deployment has already, which never changes.
+        checkpoints: component name to the checkpoint that it starts from; one without a name does not exist yet.
 
     Raises:
         InvalidObject: what cannot be rendered, by field and rule.
@@ -51,6 +54,7 @@ def render_component_deployments(
             framework=(frameworks or {}).get(component.name) or framework,
             replicas=(replicas or {}).get(component.name),
             restart=(restarts or {}).get(component.name),
+            checkpoint=(checkpoints or {}).get(component.name),
         )
         for index, component in enumerate(graph.spec.components)
     )
@@ -76,6 +80,7 @@ def _render(
     framework: BackendFramework | None,
     replicas: int | None,
     restart: str | None,
+    checkpoint: CheckpointStatus | None,
 ) -> DynamoComponentDeployment:
     component = graph.spec.components[index]
     what, path = f"{graph.kind.kind} {graph.key}", f"spec.components[{index}]"
@@ -98,6 +103,8 @@ def _render(
     if component.type == "planner" and not template.pod_spec(pod_template).get("serviceAccountName"):
         pod_template["spec"] = {**template.pod_spec(pod_template), "serviceAccountName": Account.PLANNER}
     spec: dict[str, Any] = {**component.tree(), "podTemplate": pod_template}
+    if checkpoint is not None and checkpoint.checkpoint_name:
+        spec["experimental"] = _started_from(checkpoint.checkpoint_name, component)
     if framework is not None:
         spec["backendFramework"] = framework
     wanted = _first(replicas, component.replicas, config.replicas)
@@ -128,6 +135,14 @@ def _check_supported(component: Component) -> None:
         name = "gpuMemoryService" if experimental.gpu_memory_service else "failover"
         rule = "gpuMemoryService / inter-pod GMS failover requires DRA, which is not available"
         raise RenderError(f"experimental.{name}", rule)
+
+
+def _started_from(checkpoint: str, component: Component) -> dict[str, Any]:
+    """The experimental settings of a component of which the checkpoint exists: it is named, and nobody makes another (G 3.3)."""
+    experimental: dict[str, Any] = component.experimental.tree() if component.experimental is not None else {}
+    settings = {"startupPolicy": "Immediate", **(experimental.get("checkpoint") or {})}
+    settings.pop("job", None)
+    return {**experimental, "checkpoint": {**settings, "enabled": True, "checkpointRef": checkpoint}}
 
 
 def _policy(graph: DynamoGraphDeployment, component: Component) -> KvTransferPolicy | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dynamo_graph.api.names import MAIN, Account, Port, PortName
+from dynamo_graph.api.names import MAIN, Account, Port, PortName, endpoint_picker_config, inference_pool
 from dynamo_graph.render import env, probes, standard_env
 from dynamo_graph.render.context import PodContext
 from dynamo_graph.render.gpu import requests_gpu
@@ -85,7 +85,7 @@ def _endpoint_picker(context: PodContext) -> dict[str, Any]:
     if context.component.epp_config is None:
         return {**container, "volumeMounts": [{"name": _HF_CACHE, "mountPath": "/home/dynamo/.cache"}]}
     flags = {
-        "--pool-name": f"{context.parent}-pool",
+        "--pool-name": inference_pool(context.parent),
         "--pool-namespace": context.namespace,
         "--pool-group": "inference.networking.k8s.io",
         "-v": "4",
@@ -104,7 +104,7 @@ def _endpoint_picker_volume(context: PodContext) -> dict[str, Any]:
     if config is None:
         return {"name": _HF_CACHE, "emptyDir": {}}
     if config.config_map_ref is None:
-        return {"name": _EPP_CONFIG, "configMap": {"name": f"{context.parent}-epp-config"}}
+        return {"name": _EPP_CONFIG, "configMap": {"name": endpoint_picker_config(context.parent)}}
     item = {"key": config.config_map_ref.key or EPP_CONFIG_FILE, "path": EPP_CONFIG_FILE}
     return {"name": _EPP_CONFIG, "configMap": {"name": config.config_map_ref.name, "items": [item]}}
 

@@ -119,8 +119,15 @@ class Replica:
         self._loop.freeze(self.name)
 
     def thaw(self) -> None:
-        """It goes on."""
+        """It goes on; what has crashed does not."""
+        if not self.crashed:
+            self._loop.thaw(self.name)
+
+    def bury(self) -> None:
+        """Take it apart, the dead as well. Nobody outside can notice."""
+        self.wire.silence()
         self._loop.thaw(self.name)
+        self.task.cancel()
 
     def crash(self) -> None:
         """It is dead from this moment on."""
@@ -211,9 +218,7 @@ class Simulation:
             keeper.cancel()
         everybody = [*self.replicas, *([self._plane] if self._beside is not None else [])]
         for replica in everybody:
-            replica.wire.silence()  # the dead are taken apart now; nobody may notice
-            replica.thaw()
-            replica.cancel()
+            replica.bury()
         if tasks := [*self._keepers, *(replica.task for replica in everybody)]:
             await asyncio.wait(tasks)
         if self.server.streams and error is None:
@@ -285,8 +290,7 @@ class Simulation:
         for replica in self.replicas:
             replica.wire.weather = Weather()
             replica.wire.restore()
-            if not replica.crashed:
-                replica.thaw()
+            replica.thaw()
 
     async def rest(self, *, patience: float = PATIENCE) -> None:
         """Returns when somebody leads, everybody sees what the server has, and nobody has written for a while.

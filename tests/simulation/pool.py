@@ -215,7 +215,7 @@ async def script(core: Core) -> None:
 
 
 async def errand(core: Core) -> None:
-    """The shortest thing that touches everything: a change, an object that leaves a selector and is back, a deletion with a finalizer."""
+    """The least that touches everything: a change, an object that leaves a selector and comes back, a finalizer."""
     await _pause(2, lambda: edit(core, "a", {"spec": {"size": 1, "image": "two"}}))
     await _pause(1, lambda: edit(core, "s1", {"metadata": {"labels": {SETTINGS: None}}}, SECRET))
     await _pause(1, lambda: _gone(core, WIDGET, "b"))

@@ -80,7 +80,7 @@ async def disaster(world: Simulation, replica: Replica, random: Random) -> None:
             later(absence, replica.wire.restore)
         case "frozen":
             replica.freeze()
-            later(absence, lambda: replica.crashed or replica.thaw())
+            later(absence, replica.thaw)
         case "crashed":
             replica.crash()
             world.keep(f"{replica.name}+{len(world.replicas)}")

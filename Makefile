@@ -38,7 +38,8 @@ format: $(STAMP) ## rewrite the code in the one format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-generate: $(STAMP) ## write config/crd from the models
+generate: $(STAMP) ## write config/crd from the models and a kube-apiserver's own types
+	@$(BIN)/python -m envtest.openapi
 	@$(BIN)/dynamo-manager crds --output config/crd
 
 rights: $(STAMP) ## write config/rbac/role.yaml from what the manager is seen to need on a real cluster

@@ -99,7 +99,7 @@ class CustomResource:
         if issubclass(spec, BaseModel):
             properties["spec"] = structural(spec, path="spec")
         if issubclass(status, BaseModel):
-            properties["status"] = structural(status, path="status", defaults=False)
+            properties["status"] = structural(status, path="status")
         schema: dict[str, Any] = {"type": "object", "description": self.description, "properties": properties}
         if self.spec_required:
             schema["required"] = ["spec"]

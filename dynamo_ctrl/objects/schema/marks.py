@@ -6,7 +6,7 @@ in Python. `dynamo_ctrl.objects.schema.structural` checks that the keys make sen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -22,6 +22,14 @@ SERVER_DEFAULT: Final = "x-server-default"
 
 NULLABLE: Final = "x-nullable"
 """Key by which `Nullable` speaks to the converter; it never reaches a CRD."""
+
+STRUCTURAL: Final = "x-structural"
+"""Key by which `Structural` speaks to the converter; it never reaches a CRD."""
+
+QUANTITY_PATTERN: Final = (
+    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
+)
+"""How a resource quantity is spelled, for the server's engine of regular expressions."""
 
 
 class Mark:
@@ -104,7 +112,8 @@ class Rule(Mark):
 class ServerDefault(Mark):
     """The Python default becomes a default of the schema as well: the server fills it in, on stored objects too.
 
-    Without this mark a default lives in Python only. A new server default is a change of the API.
+    Without this mark a default lives in Python only. A new server default is a change of the API. In a status it invents an
+    observation, wherever there is a status at all: for a value that means "nothing observed yet".
     """
 
     def keys(self) -> Mapping[str, Any]:
@@ -130,6 +139,20 @@ class Format(Mark):
     def keys(self) -> Mapping[str, Any]:
         """The format."""
         return {"format": self.format}
+
+
+@dataclass(frozen=True)
+class Structural(Mark):
+    """The schema of the value is what `schema` gives, a finished structural schema; the Python type tells none of it.
+
+    For a JSON tree that Kubernetes describes: `pod_template: Annotated[JsonTree, Structural(pod_template)]`.
+    """
+
+    schema: Callable[[], Mapping[str, Any]]
+
+    def keys(self) -> Mapping[str, Any]:
+        """What gives the schema, for the converter; pydantic would walk through all of the schema itself."""
+        return {STRUCTURAL: self.schema}
 
 
 @dataclass(frozen=True)
@@ -167,10 +190,6 @@ def _quantity(text: str) -> str:
     return text
 
 
-_QUANTITY_PATTERN: Final = (
-    r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$"
-)
-
 Int32 = Annotated[int, Field(ge=-(2**31), le=2**31 - 1), Format("int32")]
 """A 32-bit integer."""
 
@@ -183,7 +202,7 @@ JsonTree = Annotated[Mapping[str, Any], JsonTreeMark()]
 Texts = Annotated[Mapping[str, str], AfterValidator(freeze)]
 """An immutable map of texts, as labels and annotations are."""
 
-Quantity = Annotated[str, BeforeValidator(_spelled), AfterValidator(_quantity), IntOrStringMark(_QUANTITY_PATTERN)]
+Quantity = Annotated[str, BeforeValidator(_spelled), AfterValidator(_quantity), IntOrStringMark(QUANTITY_PATTERN)]
 """A resource quantity as it was spelled; the number 2 reads as the text `2`."""
 
 IntOrString = Annotated[int | str, IntOrStringMark()]

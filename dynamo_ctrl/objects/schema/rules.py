@@ -9,7 +9,7 @@ from typing import Any, Final
 from dynamo_ctrl.objects.schema.union import Unrepresentable
 
 _REACH: Final = re.compile(
-    r"\b(?:self|oldSelf)((?:\.(?!(?:value|hasValue|all|exists|exists_one|map|filter|size)\()\w+)*)"
+    r"\b(?:self|oldSelf)((?:\.(?!(?:value|hasValue|all|exists|exists_one|map|filter|size|indexOf)\()\w+)*)"
 )
 _BOUNDS: Final = {"array": "maxItems", "string": "maxLength"}
 

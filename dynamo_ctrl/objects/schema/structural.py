@@ -18,7 +18,8 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaWarningKind
 
-from dynamo_ctrl.objects.schema.marks import NULLABLE, SERVER_DEFAULT
+from dynamo_ctrl.objects.frozen import thaw
+from dynamo_ctrl.objects.schema.marks import NULLABLE, SERVER_DEFAULT, STRUCTURAL
 from dynamo_ctrl.objects.schema.rules import check_bounds
 from dynamo_ctrl.objects.schema.union import Unrepresentable, merge_union
 
@@ -44,26 +45,24 @@ class _Generator(GenerateJsonSchema):
     ignored_warning_kinds: set[JsonSchemaWarningKind] = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
 
-def structural(model: type[BaseModel], *, path: str = "", defaults: bool = True) -> Schema:
+def structural(model: type[BaseModel], *, path: str = "") -> Schema:
     """The structural schema of `model`, by its wire names.
 
     Args:
         path: how errors name the model, as `spec`.
-        defaults: whether `ServerDefault`s are kept; a status has none, since the server would invent observations.
 
     Raises:
         Unrepresentable: the model says something that a CRD cannot hold.
     """
     document = model.model_json_schema(by_alias=True, mode="validation", schema_generator=_Generator)
-    return _Converter(document.get("$defs", {}), defaults).convert(document, path or model.__name__, ())
+    return _Converter(document.get("$defs", {})).convert(document, path or model.__name__, ())
 
 
 class _Converter:
-    """One conversion: the definitions that references point into, and whether defaults are kept."""
+    """One conversion, with the definitions that references point into."""
 
-    def __init__(self, definitions: Mapping[str, Schema], defaults: bool) -> None:
+    def __init__(self, definitions: Mapping[str, Schema]) -> None:
         self._definitions = definitions
-        self._defaults = defaults
 
     def convert(self, node: Mapping[str, Any], path: str, inside: tuple[str, ...]) -> Schema:
         node, inside = self._resolve(node, path, inside)
@@ -72,9 +71,11 @@ class _Converter:
         out: Schema = {key: node[key] for key in _KEPT if key in node}
         if "description" in out:
             out["description"] = " ".join(out["description"].split("\n\n")[0].split())
+        if STRUCTURAL in node:
+            return {**out, **thaw(node[STRUCTURAL]())}
         if node.get(NULLABLE):
             out["nullable"] = True
-        if node.get(SERVER_DEFAULT) and self._defaults and node.get("default") is not None:
+        if node.get(SERVER_DEFAULT) and node.get("default") is not None:
             out["default"] = node["default"]
         if node.get("x-kubernetes-int-or-string"):
             out["x-kubernetes-int-or-string"] = True

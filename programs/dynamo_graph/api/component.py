@@ -6,10 +6,12 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from dynamo_ctrl.objects.schema.marks import Atomic, Int32, JsonTree, ListMap, Quantity, Rule, ServerDefault
+from dynamo_ctrl.objects.schema.marks import Atomic, Int32, JsonTree, ListMap, Quantity, Rule, ServerDefault, Structural
+from dynamo_graph.api import kubernetes
 from dynamo_graph.api.cel import COMPONENT_RULES, EPP_CONFIG_RULES
 from dynamo_graph.api.experimental import ComponentExperimental
 from dynamo_graph.api.model import Model
+from dynamo_graph.api.topology import ComponentTopology
 
 ComponentType = Literal["frontend", "worker", "prefill", "decode", "planner", "epp"]
 """What a component is."""
@@ -19,9 +21,6 @@ BackendFramework = Literal["sglang", "vllm", "trtllm"]
 
 ComponentName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?$")]
 """A component's name. Case is kept in labels and status keys and lowered in names of objects."""
-
-DomainName = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([a-z0-9-]*[a-z0-9])?$")]
-"""A topology domain."""
 
 NonNegative = Annotated[Int32, Field(ge=0)]
 """A count."""
@@ -83,13 +82,6 @@ class CompilationCache(Model):
     """Where it is mounted; only vLLM has a default."""
 
 
-class ComponentTopology(Model):
-    """Where the Pods of one engine may be spread."""
-
-    pack_domain: DomainName
-    """Domain that holds all Pods of an engine."""
-
-
 class EnvVar(Model):
     """An environment variable."""
 
@@ -97,7 +89,7 @@ class EnvVar(Model):
     """Its name."""
     value: str | None = None
     """Its text."""
-    value_from: JsonTree | None = None
+    value_from: Annotated[JsonTree, Structural(kubernetes.env_source)] | None = None
     """Where its text comes from."""
 
 
@@ -117,8 +109,8 @@ class Component(Model):
     """Version of the runtime in the image, when its tag does not say it."""
     global_dynamo_namespace: bool = False
     """Register in the namespace that all graphs share."""
-    pod_template: JsonTree | None = None
-    """Template of its Pods; defaults are merged into the container main."""
+    pod_template: Annotated[JsonTree, Structural(kubernetes.pod_template)] | None = None
+    """Template of its Pods, as `kubectl explain podtemplate.template` tells; defaults are merged into the container main."""
     replicas: NonNegative | None = None
     """Number of engines."""
     min_available: Annotated[Int32, Field(ge=1)] | None = None

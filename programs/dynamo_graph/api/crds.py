@@ -25,6 +25,7 @@ CUSTOM_RESOURCES: Final = (
     CustomResource(
         kind=DYNAMO_COMPONENT_DEPLOYMENT,
         description="One component of a graph.",
+        spec_required=True,
         columns=(
             Column(name="Available", type="string", path=".status.conditions[?(@.type=='Available')].status"),
             _BACKEND,
@@ -34,6 +35,7 @@ CUSTOM_RESOURCES: Final = (
     CustomResource(
         kind=DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER,
         description="The scale subresource of one component of a graph.",
+        spec_required=True,
         columns=(
             Column(name="DGD", type="string", path=".spec.dgdRef.name"),
             Column(name="COMPONENT", type="string", path=".spec.dgdRef.componentName"),

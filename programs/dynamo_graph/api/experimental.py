@@ -7,8 +7,12 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from dynamo_ctrl.objects.schema.marks import Int32, JsonTree, Rule, ServerDefault
-from dynamo_graph.api.cel import CHECKPOINT_RULES, KV_TRANSFER_RULES
+from dynamo_graph.api.cel import CHECKPOINT_RULES, EXPERIMENTAL_RULES, KV_TRANSFER_RULES
 from dynamo_graph.api.model import Model
+from dynamo_graph.api.topology import DomainName
+
+_DNS_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_LABEL_KEY = rf"^({_DNS_LABEL}(\.{_DNS_LABEL})*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 
 GpuLayout = Literal["IntraPod", "InterPod"]
 """Whether weight servers and shadows share the engine's Pod."""
@@ -43,7 +47,7 @@ class Checkpoint(Model):
     """Whether engines wait for it."""
     deletion_policy: Annotated[Literal["Delete", "Retain"], ServerDefault()] = "Delete"
     """What becomes of it when the graph goes."""
-    checkpoint_ref: str = ""
+    checkpoint_ref: Annotated[str, Field(max_length=253)] = ""
     """An existing checkpoint."""
     job: JsonTree | None = None
     """How to make one."""
@@ -58,6 +62,8 @@ class Grove(Model):
 
 class ComponentExperimental(Model):
     """Settings of a component that may change."""
+
+    rules: ClassVar[tuple[Rule, ...]] = EXPERIMENTAL_RULES
 
     gpu_memory_service: GpuMemoryService | None = None
     """Weights that outlive an engine's process."""
@@ -74,11 +80,11 @@ class KvTransferPolicy(Model):
 
     rules: ClassVar[tuple[Rule, ...]] = KV_TRANSFER_RULES
 
-    label_key: Annotated[str, Field(min_length=1, max_length=317)] | None = None
+    label_key: Annotated[str, Field(min_length=1, max_length=317, pattern=_LABEL_KEY)] | None = None
     """Node label whose value is the domain."""
     cluster_topology_name: Annotated[str, Field(min_length=1, max_length=253)] | None = None
     """Cluster topology whose levels are the domains."""
-    domain: Annotated[str, Field(min_length=1, max_length=63)]
+    domain: DomainName
     """Domain that both ends share."""
     enforcement: Annotated[Literal["required", "preferred"], ServerDefault()] = "required"
     """Whether it must hold."""

@@ -10,11 +10,12 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.schema.marks import ListMap, Rule, ServerDefault, Texts
 from dynamo_graph.api.cel import GRAPH_RULES, MAX_COMPONENTS
-from dynamo_graph.api.component import BackendFramework, Component, ComponentName, DomainName, EnvVar
+from dynamo_graph.api.component import BackendFramework, Component, ComponentName, EnvVar
 from dynamo_graph.api.experimental import GraphExperimental
 from dynamo_graph.api.graph_status import GraphStatus
 from dynamo_graph.api.model import Model
 from dynamo_graph.api.names import GROUP, VERSION
+from dynamo_graph.api.topology import GraphTopology
 
 
 class RestartStrategy(Model):
@@ -38,15 +39,6 @@ class Restart(Model):
     def sequential(self) -> bool:
         """Whether components restart one after the other."""
         return self.strategy is None or self.strategy.type == "Sequential"
-
-
-class GraphTopology(Model):
-    """Where the Pods of the graph may be spread."""
-
-    cluster_topology_name: Annotated[str, Field(min_length=1)]
-    """Cluster topology that names the domains."""
-    pack_domain: DomainName | None = None
-    """Domain that holds all Pods."""
 
 
 class GraphSpec(Model):

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from dynamo_ctrl.objects.conditions import Condition, Time
 from dynamo_ctrl.objects.frozen import FrozenDict
-from dynamo_ctrl.objects.schema.marks import Int32, Int64, ListMap
+from dynamo_ctrl.objects.schema.marks import Int32, Int64, ListMap, ServerDefault
 from dynamo_graph.api.model import Model
 
 GraphState = Literal["initializing", "pending", "successful", "failed"]
@@ -98,7 +98,7 @@ class GraphStatus(Model):
 
     observed_generation: Int64 = 0
     """Last generation that was reconciled without an error."""
-    state: GraphState = "initializing"
+    state: Annotated[GraphState, ServerDefault()] = "initializing"
     """The headline."""
     conditions: Conditions = ()
     """Conditions."""

@@ -1,7 +1,8 @@
 """Rules of the API that hold between fields (G 1.2-1.4, 1.11).
 
-A server that evaluates the CRD's CEL refuses most of these before they are stored; here they hold on every engine, for
-objects from before a rule, and for what CEL cannot reach (pod templates; `pod_template` reads those).
+A server that evaluates the CRD's CEL (`cel`) refuses most of these before they are stored; here they hold on every engine, for
+objects from before a rule, and for what CEL cannot reach (pod templates; `pod_template` reads those). What may not change is in
+`changes`: it needs the object from before, which a program does not see.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.quantity import parse_quantity
 from dynamo_graph.api.component import Component
 from dynamo_graph.api.component_deployment import ComponentDeploymentSpec
+from dynamo_graph.api.experimental import KvTransferPolicy
 from dynamo_graph.api.graph import GraphSpec, Restart
-from dynamo_graph.api.metadata import annotation_problems, label_problems
+from dynamo_graph.api.metadata import MAX_PREFIX, annotation_problems, label_problems
 from dynamo_graph.api.names import MAIN, Annotation
 from dynamo_graph.api.pod_template import template_problems
 
@@ -38,19 +40,14 @@ def graph_problems(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> Iter
     if spec.restart is not None:
         yield from _restart(spec, spec.restart, what)
     yield from _topology(spec, what)
-    policy = spec.experimental.kv_transfer_policy if spec.experimental else None
-    if policy is not None:
-        path = "spec.experimental.kvTransferPolicy"
-        if (policy.label_key is None) == (policy.cluster_topology_name is None):
-            yield InvalidObject(what, path, "exactly one of labelKey and clusterTopologyName must be set")
-        if (policy.preferred_weight is not None) != (policy.enforcement == "preferred"):
-            rule = "must be set if and only if enforcement is preferred"
-            yield InvalidObject(what, f"{path}.preferredWeight", rule)
+    if spec.experimental is not None and spec.experimental.kv_transfer_policy is not None:
+        yield from _kv_transfer(spec.experimental.kv_transfer_policy, what)
 
 
 def component_problems(component: Component, what: str, path: str) -> Iterator[InvalidObject]:
     """Every rule that one component breaks; `path` is where it stands."""
-    if component.min_available is not None and component.replicas and component.min_available > component.replicas:
+    replicas = component.desired_replicas
+    if component.min_available is not None and replicas and component.min_available > replicas:
         yield InvalidObject(what, f"{path}.minAvailable", "must not be above replicas")
     if component.epp_config is not None:
         if component.type != "epp":
@@ -124,6 +121,16 @@ def _restart(spec: GraphSpec, restart: Restart, what: str) -> Iterator[InvalidOb
         yield InvalidObject(what, path, "must have the same number of unique components as the deployment")
 
 
+def _kv_transfer(policy: KvTransferPolicy, what: str) -> Iterator[InvalidObject]:
+    path = "spec.experimental.kvTransferPolicy"
+    if (policy.label_key is None) == (policy.cluster_topology_name is None):
+        yield InvalidObject(what, path, "exactly one of labelKey and clusterTopologyName must be set")
+    if policy.label_key is not None and policy.label_key.find("/") > MAX_PREFIX:
+        yield InvalidObject(what, f"{path}.labelKey", f"the prefix must have at most {MAX_PREFIX} characters")
+    if (policy.preferred_weight is not None) != (policy.enforcement == "preferred"):
+        yield InvalidObject(what, f"{path}.preferredWeight", "must be set if and only if enforcement is preferred")
+
+
 def _topology(spec: GraphSpec, what: str) -> Iterator[InvalidObject]:
     constrained = [index for index, component in enumerate(spec.components) if component.topology_constraint]
     if constrained and spec.topology_constraint is None:
@@ -134,12 +141,6 @@ def _topology(spec: GraphSpec, what: str) -> Iterator[InvalidObject]:
             if component.topology_constraint is None:
                 path = f"spec.components[{index}].topologyConstraint"
                 yield InvalidObject(what, path, "must be set while spec.topologyConstraint has no packDomain")
-
-
-def validate_graph(spec: GraphSpec, what: str = "DynamoGraphDeployment") -> None:
-    """Raise the first problem of a graph's spec, an `InvalidObject`."""
-    for problem in graph_problems(spec, what):
-        raise problem
 
 
 def validate_component_deployment(spec: ComponentDeploymentSpec, what: str = "DynamoComponentDeployment") -> None:

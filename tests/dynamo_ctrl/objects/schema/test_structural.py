@@ -22,6 +22,7 @@ from dynamo_ctrl.objects.schema.marks import (
     Quantity,
     Rule,
     ServerDefault,
+    Structural,
     Texts,
 )
 from dynamo_ctrl.objects.schema.structural import structural
@@ -146,7 +147,6 @@ def test_only_marked_defaults_reach_the_server() -> None:
         b: Annotated[str, ServerDefault()] = "server"
 
     assert structural(Model)["properties"] == {"a": {"type": "string"}, "b": {"type": "string", "default": "server"}}
-    assert structural(Model, defaults=False)["properties"]["b"] == {"type": "string"}
 
 
 def test_extra_fields_are_pruned_or_kept_as_the_model_says() -> None:
@@ -164,6 +164,15 @@ def test_a_list_map_names_its_keys() -> None:
     found = schema_of(Annotated[tuple[Inner, ...], ListMap("name")])
     assert found["x-kubernetes-list-type"] == "map"
     assert found["x-kubernetes-list-map-keys"] == ["name"]
+
+
+def test_a_given_schema_stands_for_the_type_beside_the_marks() -> None:
+    given = {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}
+    annotation = Annotated[JsonTree, Structural(lambda: given), Field(description="Said here."), Atomic()]
+    found = schema_of(annotation)
+    assert found == {**given, "description": "Said here.", "x-kubernetes-map-type": "atomic"}
+    found["properties"]["a"]["type"] = "integer"
+    assert given == {"type": "object", "properties": {"a": {"type": "string", "default": "x"}}}
 
 
 def test_marks_on_a_reference_stay_beside_it() -> None:

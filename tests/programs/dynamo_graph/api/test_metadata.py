@@ -12,12 +12,18 @@ from dynamo_ctrl.clock import SystemClock
 from dynamo_ctrl.engine.errors import Invalid
 from dynamo_ctrl.engine.memory import Core
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE
+from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
+from dynamo_graph.api.graph import DynamoGraphDeployment
 from dynamo_graph.api.metadata import MAX_ANNOTATIONS, annotation_problems, label_problems
-from dynamo_graph.graph.preflight import problem
+from dynamo_graph.graph import preflight
 from dynamo_graph.testing import component, graph
 
 ODD = {"spec": {"containers": [{"name": "main", "image": "registry.example/w:1"}]}}
+
+
+def problem(made: DynamoGraphDeployment) -> InvalidObject | None:
+    return preflight.problem(made, "component")
 
 
 @pytest.mark.parametrize(

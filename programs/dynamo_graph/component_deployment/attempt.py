@@ -17,6 +17,8 @@ from dynamo_graph.api.predicates import service_name
 from dynamo_graph.api.rules import validate_component_deployment
 from dynamo_graph.bookkeeping import POLICY
 from dynamo_graph.capabilities import GROUPS
+from dynamo_graph.component_deployment.model_service import model_service_steps
+from dynamo_graph.component_deployment.routes import route_steps
 from dynamo_graph.component_deployment.status import StatusAt, runtime_namespace
 from dynamo_graph.component_deployment.superseded import superseded_steps
 from dynamo_graph.component_deployment.surroundings import surroundings
@@ -53,7 +55,13 @@ class Attempt:
         try:
             validate_component_deployment(self._primary.spec, self._what)
             around = surroundings(self._primary.metadata.namespace, request.view, config)
-            self.steps = (*self._workload_steps(around), *self._service_steps(around), *self._shape_steps(around))
+            self.steps = (
+                *self._workload_steps(around),
+                *self._service_steps(around),
+                *model_service_steps(self._primary, self._view),
+                *route_steps(self._primary, self._view, config),
+                *self._shape_steps(around),
+            )
         except InvalidObject as error:
             self._refuse(error)
 

@@ -9,6 +9,7 @@ from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
+from dynamo_graph.capabilities import Capability
 
 
 class ResourceClaim(Object[Mapping[str, Any], Mapping[str, Any]]):
@@ -42,6 +43,12 @@ DEVICE_CLASS: Final = Kind(
     namespaced=False,
     status_subresource=False,
 )
+
+
+DEVICES: Final = Capability(
+    "dra.enabled", (RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE, DEVICE_CLASS), lambda config: config.dra.enabled
+)
+"""Dynamic resources."""
 
 
 class CachedDevices:

@@ -1,4 +1,4 @@
-"""The controller of component deployments: a Deployment or a LeaderWorkerSet, a Service, and a status (G 3.9)."""
+"""The controller of component deployments: a Deployment or a LeaderWorkerSet, what leads to it, and a status (G 3.9)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.predicate import spec_or_deletion_changed
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import POD, SECRET, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.networking import INGRESS
 from dynamo_ctrl.objects.conditions import find
 from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.program.effect import Event
@@ -19,14 +20,22 @@ from dynamo_graph.api.component_deployment import (
 )
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.names import FINALIZER, Label
+from dynamo_graph.capabilities import GROUPS, required
 from dynamo_graph.component_deployment.attempt import Attempt
-from dynamo_graph.component_deployment.devices import DEVICE_CLASS, RESOURCE_CLAIM, RESOURCE_CLAIM_TEMPLATE
+from dynamo_graph.component_deployment.devices import (
+    DEVICE_CLASS,
+    DEVICES,
+    RESOURCE_CLAIM,
+    RESOURCE_CLAIM_TEMPLATE,
+)
+from dynamo_graph.component_deployment.model_service import BY_OWNER, concerns_owners
 from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
 from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_GROUP
 from dynamo_graph.pods.indexes import BY_SELECTOR
 from dynamo_graph.pods.mapping import crash_loop_moved, to_deployment
 from dynamo_graph.pods.projection import slim_pod
+from dynamo_graph.traffic import VIRTUAL_SERVICE
 
 
 class ComponentDeploymentProgram:
@@ -39,18 +48,21 @@ class ComponentDeploymentProgram:
         .owning(DEPLOYMENT)
         .owning(LEADER_WORKER_SET, optional=True)
         .owning(POD_GROUP, label_selector=Label.LEGACY_INSTANCE, optional=True)
-        .owning(SERVICE)
+        .owning(SERVICE, when=concerns_owners, every_owner=True)
+        .owning(INGRESS)
+        .owning(VIRTUAL_SERVICE, optional=True)
         .mapping(POD, to_deployment, when=crash_loop_moved, label_selector=Label.SELECTOR, project=slim_pod)
         .reading(SERVICE_ACCOUNT, label_selector=f"{Label.COMPONENT_POD}=true")
         .reading(SECRET, project=registries_only)
         .reading(RESOURCE_CLAIM, optional=True)
         .reading(RESOURCE_CLAIM_TEMPLATE, optional=True)
         .reading(DEVICE_CLASS, optional=True)
-        .indexing(BY_SELECTOR)
+        .indexing(BY_SELECTOR, BY_OWNER)
     )
 
     def __init__(self, config: OperatorConfig | None = None) -> None:
         self._config = config or OperatorConfig()
+        self.watches = required(type(self).watches, self._config, GROUPS, DEVICES)
 
     def configured(self, document: JsonMap) -> ComponentDeploymentProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""

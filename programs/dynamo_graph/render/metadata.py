@@ -25,13 +25,14 @@ def system_labels(context: PodContext) -> dict[str, str]:
 def pod_labels(context: PodContext) -> dict[str, str]:
     """All labels of the Pods. Those of the system win.
 
-    Pods of an engine on one node are selected by their deployment's name, those of an engine that spans nodes by their part.
+    Pods of an engine on one node are selected by their deployment's name, those of an engine that spans nodes by their part. The
+    Service of a model selects by the model alone, whoever serves it; so what does not answer for an engine does not bear it.
     """
     own = template.labels_of(context.template)
     labels = {**_inherited(context), **own, **system_labels(context), **context.discovery.labels}
     if template.annotations_of(context.template).get(Annotation.ENABLE_METRICS) != "false":
         labels[Label.METRICS_ENABLED] = "true"
-    if context.component.model_ref is not None:
+    if context.component.model_ref is not None and context.role != "worker":
         labels[Label.BASE_MODEL_HASH] = model_hash(context.component.model_ref.name)
     labels.pop(Label.SELECTOR, None)
     return labels | ({Label.SELECTOR: context.name} if context.role == "main" else {Label.ROLE: context.role})

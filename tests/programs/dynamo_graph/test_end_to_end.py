@@ -118,8 +118,9 @@ def test_passes_over_a_converged_graph_write_nothing(passes: int, ready: bool) -
 
 
 def test_the_writes_from_nothing_to_ready_are_the_fewest_possible() -> None:
-    """Selection, finalizer, hash, the planner's account and its binding, and three discovery objects once; per component a deployment, its finalizer, a Deployment,
-    a Service and two statuses; and three statuses of the graph: begun, observed, ready."""
+    """Selection, finalizer, hash, the planner's account and its binding, and three discovery objects once; per component
+    a deployment, its finalizer, a Deployment, a Service and two statuses; and three statuses of the graph: begun,
+    observed, ready."""
     world = new_world()
     assert successful(world)
     assert len(world.cache.writes) == 8 + 6 * len(COMPONENTS) + 3

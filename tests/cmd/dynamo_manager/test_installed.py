@@ -91,8 +91,8 @@ def test_programs_are_loaded_by_name_in_the_order_given() -> None:
 
 
 def test_a_document_that_nobody_reads_is_refused() -> None:
-    with pytest.raises(UsageError, match="--config: none of these programs reads it: dynamo-graph"):
-        install.programs(("dynamo-graph",), freeze({"kind": "OperatorConfiguration"}))
+    with pytest.raises(UsageError, match="--config: none of these programs reads it: dynamo-graph-scaling-adapter"):
+        install.programs(("dynamo-graph-scaling-adapter",), freeze({"kind": "OperatorConfiguration"}))
 
 
 @pytest.mark.parametrize(

@@ -100,8 +100,12 @@ def component(name: str = "a", **fields: Any) -> Tree:
 
 
 def test_the_server_fills_in_declared_defaults_only(graphs: Callable[..., Tree]) -> None:
-    template: Tree = {"spec": {"containers": [{"name": "main", "x": None, "ports": [{}]}]}}
+    """Of a Pod template only the optional key of a list map: one more, and the hash of every worker is another."""
+    main = {"name": "main", "image": "i", "ports": [{"containerPort": 1}], "readinessProbe": {"httpGet": {"port": 1}}}
+    volumes = [{"name": "v", "secret": {"secretName": "s"}}, {"name": "w", "hostPath": {"path": "/"}}]
+    template: Tree = {"metadata": {}, "spec": {"containers": [main], "volumes": volumes}}
     spec = graphs(components=[component(multinode={}, podTemplate=template, unknown=1)])["spec"]
+    main["ports"] = [{"containerPort": 1, "protocol": "TCP"}]
     assert spec == {"components": [{"name": "a", "multinode": {"nodeCount": 2}, "podTemplate": template}]}
 
 
@@ -151,7 +155,8 @@ def test_a_graph_that_breaks_a_rule_is_rejected(graphs: Callable[..., Tree], spe
     [
         ({"backendFramework": "vllm"}, "spec.backendFramework is immutable and cannot be changed after creation"),
         ({"components": [component("a", type="decode")]}, "type is immutable once set"),
-        ({"components": [component("a", type="worker", minAvailable=1)]}, "minAvailable is immutable"),
+        ({"components": [component("a", type="worker", minAvailable=2)]}, "minAvailable is immutable once set"),
+        ({"components": [component("a", type="worker")]}, "minAvailable is immutable once set"),
         (restart("a", strategy="Parallel"), "order cannot be specified when strategy is parallel"),
         (restart("a", "a"), "order must be unique"),
         (restart("b"), "order must name every component of the graph"),
@@ -160,7 +165,7 @@ def test_a_graph_that_breaks_a_rule_is_rejected(graphs: Callable[..., Tree], spe
 def test_a_change_that_breaks_a_rule_is_rejected(
     cluster: Cluster, graphs: Callable[..., Tree], namespace: str, patch: Tree, message: str
 ) -> None:
-    graphs(components=[component("a", type="worker")], backendFramework="sglang")
+    graphs(components=[component("a", type="worker", minAvailable=1)], backendFramework="sglang")
     path = DYNAMO_GRAPH_DEPLOYMENT.path(namespace, "g")
     assert message in rejected(lambda: cluster.api.merge(path, {"spec": patch}))
 
@@ -173,6 +178,7 @@ def test_a_change_that_breaks_a_rule_is_rejected(
         {"restart": {"id": "r"}},
         {"components": [component("a", type="worker"), component("b")]},
         {"components": [component("a", type="worker", replicas=0, scalingAdapter={})]},
+        {"components": [component("a", type="worker", minAvailable=1)]},
     ],
 )
 def test_a_change_that_breaks_no_rule_passes(

@@ -1,6 +1,7 @@
 """What a run looks at: the applied objects and everything that they own, through a cache of its own.
 
-It reads by itself, beside the manager, so that what the summary counts is the work of the programs alone.
+It reads by itself, beside the manager, so that what the summary counts is the work of the programs alone. It needs no right of
+its own: a part of the owner tree that the account may not list is left out, without a word about it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dynamo_ctrl.cache.cache import Cache, CacheOptions
 from dynamo_ctrl.cache.informer import Informer
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.controller.builder import Watches
-from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.engine.errors import EngineError, Forbidden
+from dynamo_ctrl.engine.port import Engine, ListOptions
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
 from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_ctrl.objects.kind import Kind
@@ -37,15 +39,19 @@ class Observer:
     """
 
     def __init__(self, engine: Engine, *, clock: Clock, namespaces: Iterable[str], kinds: Sequence[Kind[Any]]) -> None:
+        self._engine = engine
+        self._namespaces = tuple(namespaces)
         self._kinds = tuple(kinds)
-        self._cache = Cache(engine, clock=clock, options=CacheOptions(namespaces=tuple(namespaces)))
+        self._tree: tuple[Kind[Any], ...] = ()  # those that may be read, once that is known
+        self._cache = Cache(engine, clock=clock, options=CacheOptions(namespaces=self._namespaces))
         self._informers: dict[Kind[Any], Informer[Any]] = {}
         self._expected: dict[tuple[Kind[Any], object], AnyObject] = {}
-        for kind in self._kinds:
-            self._open(kind)
 
     async def run(self) -> None:
         """Follow until cancelled."""
+        self._tree = tuple([kind for kind in self._kinds if await self._may_list(kind)])
+        for kind in self._tree:
+            self._open(kind)
         await self._cache.run()
 
     def expect(self, applied: Iterable[AnyObject]) -> None:
@@ -59,11 +65,22 @@ class Observer:
         return tuple(line for line in (self._pending(obj) for obj in self._expected.values()) if line)
 
     def rows(self) -> tuple[Row, ...]:
-        """The owner trees of the expected objects that can own something; empty until everything can be read."""
-        if not all(self._informers[kind].ready for kind in self._kinds):
+        """The owner trees of the expected objects that can own something; empty until everything in them can be read."""
+        if not all(self._informers[kind].ready for kind in self._tree):
             return ()
-        roots = [self._live(obj) for obj in self._expected.values() if obj.kind in self._kinds]
-        return tuple(rows(self._cache.view(self._informers), [root for root in roots if root is not None], self._kinds))
+        roots = [self._live(obj) for obj in self._expected.values() if obj.kind in self._tree]
+        return tuple(rows(self._cache.view(self._informers), [root for root in roots if root is not None], self._tree))
+
+    async def _may_list(self, kind: Kind[Any]) -> bool:
+        """Whether nobody says no. Everything else that may be wrong is for the cache to wait for."""
+        for namespace in self._namespaces or ("",):
+            try:
+                await self._engine.list(kind, ListOptions(namespace=namespace, limit=1))
+            except Forbidden:
+                return False
+            except EngineError:
+                continue
+        return True
 
     def _open(self, kind: Kind[Any]) -> None:
         if kind not in self._informers:

@@ -8,16 +8,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from structlog.testing import capture_logs
 
 from dynamo_ctrl.controller.builder import watching
+from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.engine.memory import Core, MemoryEngine
+from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD, SERVICE
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch
-from dynamo_ctrl.testing import FakeCache, LoopClock, settle
+from dynamo_ctrl.testing import FakeCache, FaultyEngine, LoopClock, settle
 from dynamo_ctrl.testing.widget import WIDGET, widget
 from dynamo_manager.observer import Observer, kinds
 from dynamo_manager.tree import rows
@@ -67,8 +70,9 @@ def test_the_kinds_of_the_tree_go_from_owners_to_what_they_own() -> None:
 
 
 @asynccontextmanager
-async def observed(core: Core) -> AsyncIterator[Observer]:
-    observer = Observer(MemoryEngine(core), clock=LoopClock(), namespaces=["ns"], kinds=(WIDGET, POD))
+async def observed(core: Core, engine: Engine | None = None) -> AsyncIterator[Observer]:
+    engine = engine if engine is not None else MemoryEngine(core)
+    observer = Observer(engine, clock=LoopClock(), namespaces=["ns"], kinds=(WIDGET, POD))
     task = asyncio.create_task(observer.run())
     await settle()
     yield observer
@@ -101,6 +105,31 @@ async def test_expected_objects_are_pending_until_they_are_ready() -> None:
         await settle()
         assert observer.pending() == ()
         assert [(row.name, row.ready, row.text) for row in observer.rows()] == [("w", True, "fine")]
+
+
+async def test_what_may_not_be_read_is_left_out_of_the_tree_without_a_complaint() -> None:
+    core = served()
+    refusing = FaultyEngine(MemoryEngine(core))
+    refusing.fail(Forbidden("pods is forbidden"), "list", POD, times=100)
+    create(core, widget())
+    with capture_logs() as lines:
+        async with observed(core, refusing) as observer:
+            observer.expect([WIDGET.decode(core.get(WIDGET, Key("ns", "w")))])
+            await settle()
+            assert [(row.kind, row.name) for row in observer.rows()] == [("Widget", "w")]
+    assert [line for line in lines if line["log_level"] == "warning"] == []
+
+
+async def test_an_expected_object_that_may_not_be_read_is_told_with_the_reason() -> None:
+    core = served()
+    refusing = FaultyEngine(MemoryEngine(core))
+    refusing.fail(Forbidden("widgets is forbidden"), "list", WIDGET, times=100)
+    applied = create(core, widget())
+    async with observed(core, refusing) as observer:
+        observer.expect([applied])
+        await settle()
+        assert [line.partition(":")[0] for line in observer.pending()] == ["Widget ns/w"]
+        assert "forbidden" in observer.pending()[0]
 
 
 async def test_an_older_version_than_the_applied_one_does_not_count() -> None:

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import msgspec
+import pytest
 import structlog
 from structlog.testing import LogCapture
 
@@ -18,7 +19,7 @@ from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.controller.builder import Watch
 from dynamo_ctrl.controller.mapper import by_label, to_self
 from dynamo_ctrl.controller.numbers import ControllerNumbers
-from dynamo_ctrl.controller.predicate import always
+from dynamo_ctrl.controller.predicate import Predicate, always, body_changed, spec_or_deletion_changed
 from dynamo_ctrl.controller.source import Source
 from dynamo_ctrl.engine.memory import Core, MemoryEngine
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, POD
@@ -98,6 +99,30 @@ async def test_initial_objects_and_later_changes_become_keys_with_their_causes()
     assert created.new
     assert int(deleted.old) >= int(created.new)
     assert deleted.new == ""
+
+
+@pytest.mark.parametrize("when", [always, spec_or_deletion_changed, body_changed])
+async def test_r4_19_an_object_that_goes_and_comes_back_as_it_was_passes_every_time(when: Predicate[Any]) -> None:
+    """No predicate remembers an object of that name: each decides on the two states of one change."""
+    world = World()
+    async with world.watching(owned(when=when)):
+        for _ in range(3):
+            world.put("x", "one")
+            await asyncio.sleep(0.01)
+            world.core.delete(CONFIG_MAP, Key("default", "x"))
+            await asyncio.sleep(0.01)
+    assert [cause.event for _, cause in world.added] == ["created", "deleted"] * 3
+
+
+async def test_r4_19_an_object_that_was_replaced_unseen_passes() -> None:
+    world = World()
+    world.put("x", "one")
+    async with world.watching(owned(when=spec_or_deletion_changed)):
+        world.added.clear()
+        world.core.delete(CONFIG_MAP, Key("default", "x"))
+        world.put("x", "one")
+        await asyncio.sleep(0.01)
+    assert [cause.event for _, cause in world.added] == ["deleted", "created"]
 
 
 async def test_an_object_that_moves_between_owners_wakes_both() -> None:

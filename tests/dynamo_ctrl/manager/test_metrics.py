@@ -206,6 +206,23 @@ async def test_r4_26_a_kind_that_is_followed_no_longer_has_no_series() -> None:
     assert len(series) == 2
 
 
+async def test_r4_27_what_an_informer_does_is_told_once_for_each_kind() -> None:
+    """What client-go's reflectors would tell and nobody may see any more: lists, watches, failures, by kind alone."""
+    bench = Bench()
+    told: dict[str, list[dict[str, str]]] = {}
+    for name, labels in bench.scrape():
+        if name.startswith("dynamo_ctrl_informer_"):
+            told.setdefault(name, []).append(dict(labels))
+    counted = {
+        "dynamo_ctrl_informer_lists_total",
+        "dynamo_ctrl_informer_watches_total",
+        "dynamo_ctrl_informer_failures_total",
+    }
+    assert counted <= told.keys()
+    assert all(labels.keys() == {"kind"} for each in told.values() for labels in each)
+    assert all(len(each) == 2 for each in told.values())
+
+
 async def test_r4_28_a_thousand_priorities_make_no_thousand_series() -> None:
     bench = Bench()
     for number in range(1000):

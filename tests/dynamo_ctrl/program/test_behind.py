@@ -12,19 +12,20 @@ import msgspec
 import pytest
 
 from dynamo_ctrl.cache.cache import Cache, CacheOptions, KindOptions
-from dynamo_ctrl.controller.answer import DONE, Answer
+from dynamo_ctrl.controller.answer import CONFLICT, DONE, Answer
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.engine.errors import EngineError, ServerTimeout, Unanswered, Unreachable, WriteRefused
 from dynamo_ctrl.engine.memory.core import Core
 from dynamo_ctrl.engine.memory.engine import MemoryEngine
 from dynamo_ctrl.engine.port import ListOptions
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE, ConfigMap
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.objects.patch import Patch as Change
 from dynamo_ctrl.program.definition import definitions
-from dynamo_ctrl.program.effect import Create, Delete, Effect, Patch, Sync, SyncPolicy
+from dynamo_ctrl.program.effect import Create, Delete, Effect, Patch, PatchPrimary, Scale, Sync, SyncPolicy
 from dynamo_ctrl.program.outer import Outer
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
@@ -67,7 +68,7 @@ class Place:
         self.faults = FaultyEngine(MemoryEngine(self.core))
         self.engine = RecordingEngine(self.faults)
         self.cache = Cache(self.engine, clock=LoopClock(), options=options)
-        self.view = self.cache.view({kind: self.cache.informer(kind) for kind in (WIDGET, CONFIG_MAP)})
+        self.view = self.cache.view({kind: self.cache.informer(kind) for kind in (WIDGET, CONFIG_MAP, DEPLOYMENT)})
 
     def outer(self, script: Script, status: WidgetStatus | None = None) -> Outer:
         (definition,) = definitions([Scripted(script, status)])
@@ -113,6 +114,85 @@ async def test_r4_9_a_second_attempt_at_once_reads_what_the_first_created() -> N
         assert await outer.attempt(KEY) == DONE
         assert await outer.attempt(KEY) == DONE
         assert len(it.maps()) == 1
+
+
+async def test_r4_10_a_scale_is_read_at_once_with_the_version_of_its_object() -> None:
+    """The body of a scale is no Deployment: laying it over the cache would be wrong."""
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "m", "image": "i"}]}}
+    spec = {"replicas": 1, "selector": {"matchLabels": {"a": "b"}}, "template": template}
+    seen: list[int | None] = []
+
+    def scale(request: Request[Widget]) -> tuple[Effect, ...]:
+        found = request.view.get(DEPLOYMENT, "ns/d")
+        assert found is not None
+        seen.append(found.spec.replicas)
+        return (Scale(kind=DEPLOYMENT, key=found.key, replicas=3),)
+
+    async with place() as it:
+        it.core.create(DEPLOYMENT, "ns", msgspec.json.encode({"metadata": {"name": "d"}, "spec": spec}))
+        await settle()
+        outer = it.outer(scale)
+        assert await outer.attempt(KEY) == DONE
+        assert await outer.attempt(KEY) == DONE
+        assert seen == [1, 3]
+        assert [(write.verb, write.subresource) for write in it.engine.writes] == [("patch", "scale")]
+        read = it.view.get(DEPLOYMENT, "ns/d")
+        assert read is not None
+        assert read.content() == DEPLOYMENT.decode(it.core.get(DEPLOYMENT, read.key)).content()
+
+
+async def test_r4_10_a_status_is_read_at_once_and_the_spec_with_it() -> None:
+    async with place() as it:
+        outer = it.outer(lambda request: (), WidgetStatus(state="ready"))
+        assert await outer.attempt(KEY) == DONE
+        read = it.view.get(WIDGET, KEY)
+        assert read is not None
+        assert read.content() == WIDGET.decode(it.core.get(WIDGET, KEY)).content()
+        assert read.status.state == "ready"
+        assert await outer.attempt(KEY) == DONE
+        assert [(write.verb, write.subresource) for write in it.engine.writes] == [("patch", "status")]
+
+
+async def test_r4_20_what_a_delete_leaves_behind_is_read_in_its_last_state() -> None:
+    """An object that a finalizer holds is answered with its new version: nobody goes on with the old one."""
+
+    def delete(request: Request[Widget]) -> tuple[Effect, ...]:
+        target = request.view.get(CONFIG_MAP, "ns/c")
+        return () if target is None else (Delete(target=target, owned=False),)
+
+    async with place() as it:
+        body = {"metadata": {"name": "c", "finalizers": ["example.com/held"]}}
+        before = CONFIG_MAP.decode(it.core.create(CONFIG_MAP, "ns", msgspec.json.encode(body)))
+        await settle()
+        outer = it.outer(delete)
+        assert await outer.attempt(KEY) == DONE
+        read = it.view.get(CONFIG_MAP, "ns/c")
+        assert read is not None
+        assert read.metadata.deletion_timestamp is not None
+        assert int(read.metadata.resource_version) > int(before.metadata.resource_version)
+        assert await outer.attempt(KEY) == DONE
+        assert len(it.engine.writes) == 1
+
+
+async def test_r4_38_a_conflict_is_decided_anew_and_never_sent_again() -> None:
+    """A helper that sends its old patch once more would undo what the other writer counted."""
+
+    def count(request: Request[Widget]) -> tuple[Effect, ...]:
+        counted = int(request.object.metadata.annotations.get("count", "0"))
+        return (PatchPrimary(patch=Change.merge({"metadata": {"annotations": {"count": str(counted + 1)}}})),)
+
+    def somebody_else() -> None:
+        it.core.patch(WIDGET, KEY, Change.merge({"metadata": {"annotations": {"count": "10"}}}))
+
+    async with place() as it:
+        outer = it.outer(count)
+        it.faults.interleave(somebody_else, "patch", WIDGET)
+        assert await outer.attempt(KEY) == CONFLICT
+        await settle()
+        assert await outer.attempt(KEY) == DONE
+        found = WIDGET.decode(it.core.get(WIDGET, KEY))
+        assert found.metadata.annotations["count"] == "11"
+        assert len(it.engine.writes) == 2
 
 
 @pytest.mark.parametrize("error", [LOST, ServerTimeout("the server gave up")])

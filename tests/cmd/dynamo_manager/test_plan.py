@@ -42,7 +42,7 @@ def test_a_plan_of_a_new_graph_shows_everything_down_to_services(command: Comman
         "    by dynamo-component-deployment for DynamoComponentDeployment default/g-frontend, step workload\n"
         in done.out
     )
-    assert done.out.splitlines()[-1].startswith("Plan: 6 to create, 1 to update, 0 to delete, 2 statuses to write")
+    assert done.out.splitlines()[-1].startswith("Plan: 8 to create, 1 to update, 0 to delete, 2 statuses to write")
 
 
 def test_it_is_the_same_plan_every_time(command: Command, graph: Path) -> None:
@@ -59,7 +59,7 @@ def test_a_plan_as_json(command: Command, graph: Path) -> None:
     done = command("plan", "-f", graph, "--output", "json")
     plan = json.loads(done.out)
     assert plan["settled"] is True
-    assert plan["counts"] == {"create": 6, "update": 1, "delete": 0}
+    assert plan["counts"] == {"create": 8, "update": 1, "delete": 0}
     assert [each["object"]["kind"] for each in plan["applied"]] == ["DynamoGraphDeployment"]
     (deployment,) = (each for each in plan["writes"] if each["object"]["kind"] == "Deployment")
     assert deployment["object"] == {

@@ -11,12 +11,14 @@ from dynamo_ctrl.controller.answer import DONE
 from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import SECRET, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.networking import INGRESS
 from dynamo_ctrl.objects.conditions import find
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT as DCD
 from dynamo_graph.api.component_deployment import DynamoComponentDeployment
 from dynamo_graph.api.config import Discovery, OperatorConfig
 from dynamo_graph.component_deployment.devices import RESOURCE_CLAIM_TEMPLATE
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
+from dynamo_graph.render.model_service import render_model_service
 from dynamo_graph.testing import GraphWorld, component
 
 ETCD = OperatorConfig(discovery=Discovery(backend="etcd"))
@@ -274,12 +276,46 @@ def test_a_deleted_component_deployment_goes_with_its_children() -> None:
     assert world.cache.get(DEPLOYMENT, "ns/g-w") is None
 
 
-CHILD = DEPLOYMENT.object({"metadata": {"name": "g-w", "namespace": "ns"}})
-
-
-@pytest.mark.parametrize("change", [Change(None, CHILD), Change(CHILD, CHILD), Change(CHILD, None)])
-@pytest.mark.parametrize("kind", [DEPLOYMENT, SERVICE], ids=str)
-def test_every_change_of_an_owned_object_wakes(kind: Any, change: Change[Any]) -> None:
+def watch_of(kind: Any) -> Any:
     (watch,) = (watch for watch in ComponentDeploymentProgram.watches.others if watch.kind == kind)
     assert watch.mapper is not None
-    assert watch.when(change)
+    return watch
+
+
+def child(kind: Any, **metadata: Any) -> Any:
+    return kind.object({"metadata": {"name": "g-w", "namespace": "ns", "uid": "u", "generation": 1, **metadata}})
+
+
+def owner(uid: str, *, controller: bool = False) -> dict[str, Any]:
+    found = {"apiVersion": "nvidia.com/v1beta1", "kind": "DynamoComponentDeployment", "name": uid, "uid": uid}
+    return {**found, "controller": True} if controller else found
+
+
+@pytest.mark.parametrize("kind", [DEPLOYMENT, SERVICE, INGRESS], ids=str)
+@pytest.mark.parametrize("happens", ["comes", "changes", "goes"])
+def test_every_change_of_a_controlled_object_wakes(kind: Any, happens: str) -> None:
+    before = child(kind, ownerReferences=[owner("a", controller=True)])
+    after = child(kind, ownerReferences=[owner("a", controller=True)], resourceVersion="2")
+    change = {"comes": Change(None, before), "changes": Change(before, after), "goes": Change(before, None)}[happens]
+    assert watch_of(kind).when(change)
+
+
+def shared(*owners: str, **changes: Any) -> Any:
+    content = render_model_service("llama-3", "ns").content()
+    content["metadata"] |= {"uid": "u", "ownerReferences": [owner(each) for each in owners]}
+    content["spec"] |= changes
+    return SERVICE.object(content)
+
+
+@pytest.mark.parametrize(
+    ("change", "wakes"),
+    [
+        pytest.param(Change(None, shared("a")), False, id="an owner made it"),
+        pytest.param(Change(shared("a"), shared("a", "b")), False, id="another owner joins"),
+        pytest.param(Change(shared("a", "b"), shared("b")), False, id="an owner leaves"),
+        pytest.param(Change(shared("a"), shared("a", selector={"by": "hand"})), True, id="somebody edits it"),
+        pytest.param(Change(shared("a", "b"), None), True, id="somebody deletes it"),
+    ],
+)
+def test_a_shared_service_wakes_its_owners_only_for_what_none_of_them_did(change: Change[Any], wakes: bool) -> None:
+    assert watch_of(SERVICE).when(change) is wakes

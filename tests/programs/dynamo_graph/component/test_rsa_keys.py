@@ -6,6 +6,7 @@ import base64
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def test_the_numbers_of_a_private_key_fit_together(pair: Mapping[str, bytes], bi
     assert p * q == n
     assert p > q
     assert abs(p - q).bit_length() > 900
-    assert d * e % ((p - 1) * (q - 1)) == 1
+    assert (d * e % (p - 1), d * e % (q - 1)) == (1, 1)
     assert (dp, dq) == (d % (p - 1), d % (q - 1))
     assert qinv * q % p == 1
     message = 123456789
@@ -76,6 +77,11 @@ def test_the_public_key_is_that_of_the_private_one(pair: Mapping[str, bytes]) ->
 
 def test_no_two_pairs_are_equal(pair: Mapping[str, bytes]) -> None:
     assert key_pair()["private.key"] != pair["private.key"]
+
+
+def test_nothing_is_imported_before_a_pair_is_made() -> None:
+    code = "import sys, dynamo_graph.component.program; sys.exit('cryptography' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 @pytest.mark.real_loop

@@ -187,7 +187,7 @@ class Cache:
 
     def view(self, informers: Mapping[Kind[Any], Informer[Any]]) -> CachedView:
         """The read side of those informers."""
-        return CachedView(informers)
+        return CachedView(informers, clock=self._clock)
 
     @property
     def informers(self) -> Iterator[SharedInformer[Any]]:

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from dynamo_ctrl.cache.index import Where
+from dynamo_ctrl.cache.keep import KeepOnly
 from dynamo_ctrl.cache.projection import Projection, cut_managed_fields, everything
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.kind import Kind
@@ -92,9 +93,14 @@ class Intake(Generic[O]):
             return obj
         if projection is everything:
             return kind.decode(raw)
-        kind.decode(raw)  # a projection need not expect anything but an object of its kind
         try:
-            text = msgspec.json.encode(projection(msgspec.json.decode(raw)))
+            if isinstance(projection, KeepOnly):
+                text = projection.text(raw)
+            else:
+                kind.decode(raw)  # a projection need not expect anything but an object of its kind
+                text = msgspec.json.encode(projection(msgspec.json.decode(raw)))
+        except InvalidObject:
+            raise
         except Exception as error:  # a projection is foreign code; it does not await
             raise InvalidObject(str(kind), "", f"the projection failed: {error!r}") from error
         return kind.decode(text)

@@ -1,14 +1,15 @@
 """`Room`: the objects of one namespace, always in the order of their names, with every label indexed.
 
-The order is not sorted for: an API server lists in it, so that the dictionary mostly is in order by itself. From the first name
-that comes out of order on, a sorted list of the names is kept beside it. So a read of everything is a copy and never a sort.
+An API server lists in that order, so that the dictionary is in order by itself. What comes out of order later is at its end, and
+is merged in when everything is read; only when too much has gathered there the dictionary is sorted. So a read of everything
+costs little more than a copy, and a write costs nothing for the order.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from dynamo_ctrl.cache.index import popped
 from dynamo_ctrl.cache.labels import POSITIVE, LabelIndex
@@ -16,6 +17,9 @@ from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector, Requirement
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
+
+LATE: Final = 500
+"""Objects that are merged in; when there are more they are sorted in, once."""
 
 
 class Room(Generic[O]):
@@ -25,12 +29,12 @@ class Room(Generic[O]):
         objects: by name. To be read only; the same dictionary for ever.
     """
 
-    __slots__ = ("_labels", "_names", "objects")
+    __slots__ = ("_labels", "_late", "objects")
 
     def __init__(self) -> None:
         self.objects: dict[str, O] = {}
         self._labels: LabelIndex[O] = LabelIndex()
-        self._names: list[str] | None = None  # None: the dictionary is in order
+        self._late: set[str] = set()  # the names at the dictionary's end, from the first one that came out of order on
 
     # --- writing
 
@@ -40,11 +44,8 @@ class Room(Generic[O]):
         old = objects.get(name)
         labels = obj.metadata._labels  # noqa: SLF001  (the read-only view of it costs more than the look-up)
         if old is None:
-            if self._names is not None:
-                insort(self._names, name)
-            elif objects and next(reversed(objects)) > name:
-                self._names = list(objects)
-                insort(self._names, name)
+            if self._late or (objects and next(reversed(objects)) > name):
+                self._late.add(name)
         elif old.metadata._labels != labels:  # noqa: SLF001
             self._labels.drop(name, old.metadata.labels, labels or {})
         if labels:
@@ -58,11 +59,7 @@ class Room(Generic[O]):
         if old is None:
             return None
         self._labels.drop(name, old.metadata.labels, {})
-        names = self._names
-        if names is not None:
-            del names[bisect_left(names, name)]
-            if not names:
-                self._names = None
+        self._late.discard(name)
         return old
 
     def release(self) -> Iterator[None]:
@@ -77,8 +74,30 @@ class Room(Generic[O]):
 
     def list(self) -> Sequence[O]:
         """All objects."""
+        late = self._late
+        if len(late) > LATE:
+            self._sort()
+        return self._merged(sorted(late)) if late else list(self.objects.values())
+
+    def _merged(self, late: Sequence[str]) -> Sequence[O]:
+        names, values = list(self.objects), list(self.objects.values())
+        end = len(names) - len(late)
+        merged: list[O] = []
+        start = 0
+        for name in late:
+            at = bisect_left(names, name, start, end)
+            merged += values[start:at]
+            merged.append(self.objects[name])
+            start = at
+        return merged + values[start:end]
+
+    def _sort(self) -> None:
+        """Bring the dictionary into order. It stays the same one; nobody reads it meanwhile."""
         objects = self.objects
-        return list(objects.values()) if self._names is None else [objects[name] for name in self._names]
+        ordered = {name: objects[name] for name in sorted(objects)}
+        objects.clear()
+        objects.update(ordered)
+        self._late.clear()
 
     def having(self, labels: Mapping[str, str]) -> Sequence[O]:
         """The objects that carry all of these labels."""

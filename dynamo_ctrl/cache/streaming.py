@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -78,7 +78,7 @@ async def initial_objects(
     alive = loop.time()
     try:
         async with asyncio.timeout(watcher.stream_patience) as limit:
-            with _reminding(kind, watcher.scope, aside):
+            with _reminding(kind, watcher.scope, lambda: aside.told + len(waiting)):
                 async for event in events:
                     if event.type == "BOOKMARK":
                         bookmark = read_bookmark(event)
@@ -108,7 +108,7 @@ async def initial_objects(
 
 
 @contextmanager
-def _reminding(kind: Kind[Any], namespace: str, aside: Aside[Any]) -> Iterator[None]:
+def _reminding(kind: Kind[Any], namespace: str, told: Callable[[], int]) -> Iterator[None]:
     """Warn again and again while the mark is missing: nobody can read the kind until it comes."""
     loop = asyncio.get_running_loop()
     timers: list[asyncio.TimerHandle] = []
@@ -120,7 +120,7 @@ def _reminding(kind: Kind[Any], namespace: str, aside: Aside[Any]) -> Iterator[N
         arm(seconds)
         log.warning(
             "the initial objects have not ended yet",
-            kind=str(kind), namespace=namespace, objects=aside.told, seconds=seconds,
+            kind=str(kind), namespace=namespace, objects=told(), seconds=seconds,
         )  # fmt: skip
 
     arm(0.0)

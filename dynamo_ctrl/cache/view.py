@@ -11,14 +11,16 @@ Contract:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.informer import Informer
+from dynamo_ctrl.cache.pace import Pace
 from dynamo_ctrl.cache.selection import Selection
 from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.cache.state import Phase
+from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
@@ -74,9 +76,11 @@ class CachedView:
 
     Args:
         informers: one for each kind that may be read.
+        clock: measures how long `walk` keeps the loop.
     """
 
-    def __init__(self, informers: Mapping[Kind[Any], Informer[Any]]) -> None:
+    def __init__(self, informers: Mapping[Kind[Any], Informer[Any]], *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._informers = dict(informers)
         self._shared = {kind.id: informer.shared for kind, informer in informers.items()}
         self._selectors: dict[str, LabelSelector] = {}
@@ -119,6 +123,15 @@ class CachedView:
         if isinstance(selector, LabelSelector):
             return shared.store.select(selector, namespace)
         return shared.store.having(selector, namespace)
+
+    async def walk(
+        self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
+    ) -> AsyncIterator[O]:
+        """What `list` returns, one by one; the loop is given back whenever it was kept for a slice. Raises as `list` does."""
+        pace = Pace(self._clock)
+        for obj in self.list(kind, namespace=namespace, selector=selector):
+            yield obj
+            await pace.breathe()
 
     def by_index(self, index: Index[O], value: str) -> Sequence[O]:
         """The objects that have `value` in `index`. Raises `SourceUnavailable`."""

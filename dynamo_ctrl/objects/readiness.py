@@ -5,7 +5,8 @@ The rule reads nothing but the object. What is being deleted is not ready, nor i
 - A Deployment or a ReplicaSet is ready when all replicas that it wants are there, up to date and available, and no others.
 - A Pod is ready by its `Ready` condition, or when it has succeeded.
 - Of anything else the `Ready` condition decides, then `Available`. A custom resource that has a status of its own is not ready
-  without one of them; anything without conditions is ready as soon as it exists.
+  without one of them, unless it only counts: a status that has replicas and no conditions is ready when it has what the spec
+  wants. Anything else without conditions is ready as soon as it exists.
 """
 
 from __future__ import annotations
@@ -103,8 +104,21 @@ def _any(obj: Object[Any, Any]) -> Readiness:
     if _is_old(obj.metadata.generation, status, decisive):
         return Readiness(False, f"generation {obj.metadata.generation} is not seen yet")
     if not decisive:
-        return Readiness(False, "no status yet") if _has_conditions(obj) else Readiness(True, "there")
+        if not _has_conditions(obj):
+            return Readiness(True, "there")
+        return _counted(obj, status) or Readiness(False, "no status yet")
     return Readiness(decisive.get("status") == "True", str(decisive.get("message") or decisive.get("reason") or ""))
+
+
+def _counted(obj: Object[Any, Any], status: Mapping[str, Any]) -> Readiness | None:
+    """The readiness of what has a scale and no conditions; `None` for what has conditions, or nothing to count yet."""
+    section = obj.section("spec")
+    spec = msgspec.json.decode(section) if section else None
+    wanted = spec.get("replicas") if isinstance(spec, Mapping) else None
+    there = status.get("replicas")
+    if "conditions" in status or wanted is None or there is None:
+        return None
+    return Readiness(there == wanted, f"{there}/{wanted} replicas")
 
 
 def _is_old(generation: int, status: Mapping[str, Any], decisive: Mapping[str, Any]) -> bool:

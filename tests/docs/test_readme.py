@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -99,3 +100,25 @@ def test_the_manager_command_of_the_readme_runs() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "10 further passes" in done.stdout
     assert "wrote nothing" in done.stdout
+
+
+def kind_of(line: str) -> str:
+    """A line of output without its times, numbers and random names."""
+    return re.sub(r"[0-9]+(\.[0-9]+)?", "N", re.sub(r"-[0-9a-f]{8}[-.a-z0-9]*", "-H", line)).strip()
+
+
+SHOWN = dict(block.removeprefix("$ ").split("\n", 1) for block in blocks("console"))
+
+
+@pytest.mark.parametrize("command", [command for command in SHOWN if command != "make test"])
+def test_what_the_readme_shows_is_printed(command: str) -> None:
+    shown = SHOWN[command]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        shlex.split(command), cwd=ROOT, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=90
+    )
+    assert done.returncode == (1 if "not ready within" in shown else 0), done.stdout + done.stderr
+    printed = {kind_of(line) for line in (done.stdout + done.stderr).splitlines()}
+    promised = [kind_of(line) for line in shown.splitlines() if line.strip() != "..."]
+    assert promised
+    assert [line for line in promised if line not in printed] == []

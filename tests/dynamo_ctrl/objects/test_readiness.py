@@ -159,6 +159,23 @@ def test_a_custom_resource_is_judged_by_its_conditions(status: Any, ready: bool,
     assert judged(WIDGET, 3, **content) == Readiness(ready, text)
 
 
+@pytest.mark.parametrize(
+    ("spec", "status", "ready", "text"),
+    [
+        ({"replicas": 4}, {"replicas": 4, "selector": "a=b"}, True, "4/4 replicas"),
+        ({"replicas": 4}, {"replicas": 2, "selector": "a=b"}, False, "2/4 replicas"),
+        ({"replicas": 0}, {"replicas": 0}, True, "0/0 replicas"),
+        ({"replicas": 4}, {"selector": "a=b"}, False, "no status yet"),
+        ({"replicas": 4}, {"replicas": 4, "conditions": []}, False, "no status yet"),
+        ({}, {"replicas": 4}, False, "no status yet"),
+    ],
+)
+def test_a_custom_resource_that_only_counts_is_judged_by_its_count(
+    spec: Any, status: Any, ready: bool, text: str
+) -> None:
+    assert judged(WIDGET, spec=spec, status=status) == Readiness(ready, text)
+
+
 @pytest.mark.parametrize("kind", [CONFIG_MAP, SERVICE])
 def test_what_has_no_conditions_is_ready_when_it_is_there(kind: Kind[Any]) -> None:
     assert judged(kind) == Readiness(True, "there")

@@ -1,6 +1,7 @@
 """`Settler`: turns the answer of a reconcile into the one thing that happens to its key, a count, and perhaps a log line.
 
 error, not terminal        back-off; one line with the key, and the rule to add where a right is missing
+its namespace is going     back-off; no line: nothing can be created there, and the primary goes with it
 error, terminal            only an event brings the key back; one line
 a source cannot be read    wait for that source; no line (the source's own line says what is wrong)
 conflict                   back soon; a line only when conflicts do not end
@@ -128,6 +129,11 @@ class Settler:
             entry.outcome = "waits for a source"
             self._parked[entry.key] = entry.priority if answer.priority is None else answer.priority
             self._queue.released(entry, now)
+            return
+        if isinstance(error, Forbidden) and error.namespace_terminating:
+            numbers.requeue += 1
+            entry.outcome = "its namespace is going"
+            self._queue.failed(entry, now, priority=answer.priority)
             return
         numbers.error += 1
         told: dict[str, object] = {"error": str(error), "type": type(error).__name__}

@@ -86,9 +86,15 @@ class Unauthorized(EngineError):
 
 
 class Forbidden(EngineError):
-    """403: the credentials are known and lack the right, or an admission policy refused."""
+    """403: the credentials are known and lack the right, or an admission policy refused, or the namespace is going."""
 
     default_code, default_reason = 403, "Forbidden"
+
+    @property
+    def namespace_terminating(self) -> bool:
+        """Whether no right is missing: the namespace is being deleted, and takes nothing new."""
+        causes = self.details.get("causes") or ()
+        return any(cause.get("reason") == "NamespaceTerminating" for cause in causes)
 
 
 class NotFound(EngineError):
@@ -168,9 +174,12 @@ class MalformedAnswer(ServerError):
 
 
 class Unavailable(EngineError):
-    """502, 503: the server cannot serve now."""
+    """502, 503: the server cannot serve now. A write may have happened, since a proxy before it may be who says so.
 
-    default_code, default_reason = 503, "ServiceUnavailable"
+    Only a 503 with a Retry-After is certain to come from a server that turned the request away; engines send that again.
+    """
+
+    default_code, default_reason, maybe_done = 503, "ServiceUnavailable", True
 
 
 class ServerTimeout(EngineError):

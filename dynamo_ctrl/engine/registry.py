@@ -32,7 +32,8 @@ class EngineConfig:
         kubeconfig: a kubeconfig file; `None` for the usual precedence (`KUBECONFIG`, in-cluster, home).
         context: a context of the kubeconfig; empty for its current one.
         user_agent: what the server's logs call us.
-        request_timeout: seconds that one request may take, from sending it to the last byte.
+        request_timeout: seconds that one call may take, from its beginning to the last byte: finding a free connection, every
+            attempt, and the waits between them. A watch is bounded by its own options instead.
         clock: the time of everything that the engine measures.
         on_request: told of each request; for metrics.
         observer: told more about each request than `on_request`, for histograms; costs a little on each.

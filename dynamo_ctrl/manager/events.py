@@ -31,7 +31,6 @@ from dynamo_ctrl.engine.errors import (
     Forbidden,
     NotFound,
     TooManyRequests,
-    Unavailable,
     Unreachable,
     WriteRefused,
 )
@@ -207,14 +206,15 @@ class EventRecorder:
                 self.dropped += request.verb == "create"
                 self._book.forget(request.series)
                 return
-            except (Unreachable, TooManyRequests, Unavailable) as error:
+            except (Unreachable, TooManyRequests) as error:
                 if number + 1 == TRIES or self._closing.is_set():
                     self._fail(request, str(error))
                     return
                 await self._pause(number)
             except EngineError as error:
                 if not error.maybe_done or number + 1 == TRIES or self._closing.is_set():
-                    self._fail(request, str(error), forbidden=isinstance(error, Forbidden))
+                    refused = isinstance(error, Forbidden) and not error.namespace_terminating
+                    self._fail(request, str(error), forbidden=refused)
                     return
                 doubtful = True
                 await self._pause(number)

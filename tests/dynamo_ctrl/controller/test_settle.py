@@ -20,6 +20,7 @@ from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.queue.workqueue import WorkQueue
 
 KEY = Key("ns", "a")
+GOING = Forbidden("namespace ns is being terminated", details={"causes": [{"reason": "NamespaceTerminating"}]})
 
 
 class Bench:
@@ -67,6 +68,8 @@ class Bench:
             Answer(error=OSError("no"), terminal=True), {"error": 1, "terminal": 1}, None, ["error"], id="terminal"
         ),
         pytest.param(Answer(error=OSError("no"), panic=True), {"error": 1, "panics": 1}, 0.005, ["error"], id="panic"),
+        pytest.param(Answer(error=Forbidden("no")), {"error": 1}, 0.005, ["error"], id="a-missing-right-is-an-error"),
+        pytest.param(Answer(error=GOING), {"requeue": 1}, 0.005, [], id="a-namespace-that-goes-is-quiet"),
         pytest.param(
             Answer(error=SourceUnavailable(POD, "forbidden")),
             {"requeue": 1},

@@ -9,26 +9,15 @@ Faults are used up in the order in which they were planned; what no fault matche
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeVar
 
-from dynamo_ctrl.engine.port import (
-    AnyKind,
-    Engine,
-    ListOptions,
-    Page,
-    Preconditions,
-    Propagation,
-    Resource,
-    WatchEvent,
-    WatchOptions,
-)
-from dynamo_ctrl.objects.key import Key
-from dynamo_ctrl.objects.patch import Patch
+from dynamo_ctrl.engine.forwarding import Call, ForwardingEngine, Verb
+from dynamo_ctrl.engine.port import AnyKind, Engine, WatchEvent, WatchOptions
 
-Verb: TypeAlias = Literal["list", "watch", "get", "create", "update", "patch", "delete"]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -49,12 +38,11 @@ class _Fault:
         )
 
 
-class FaultyEngine:
+class FaultyEngine(ForwardingEngine):
     """Hands everything on to `engine`, except for what was planned."""
 
     def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
-        self._engine = engine
+        super().__init__(engine)
         self._faults: list[_Fault] = []
 
     def fail(
@@ -92,72 +80,17 @@ class FaultyEngine:
         """How many planned faults have not come yet."""
         return sum(fault.left for fault in self._faults)
 
-    async def list(self, kind: AnyKind, options: ListOptions) -> Page:
-        """One page of objects."""
-        fault = self._before("list", kind)
-        answer = await self._engine.list(kind, options)
+    async def around(self, call: Call, send: Callable[[], Awaitable[T]]) -> T:
+        """Meets the fault that is planned for the call."""
+        fault = self._before(call.verb, call.kind, call.subresource)
+        answer = await send()
         self._after(fault)
         return answer
 
     def watch(self, kind: AnyKind, options: WatchOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """A stream of events."""
+        """Meets the fault that is planned for the opening of the stream."""
         self._after(self._before("watch", kind))
-        return self._engine.watch(kind, options)
-
-    async def get(self, kind: AnyKind, key: Key, *, subresource: str = "") -> bytes:
-        """One object, or its scale."""
-        fault = self._before("get", kind, subresource)
-        answer = await self._engine.get(kind, key, subresource=subresource)
-        self._after(fault)
-        return answer
-
-    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
-        """Create an object."""
-        fault = self._before("create", kind)
-        answer = await self._engine.create(kind, namespace, body, strict=strict)
-        self._after(fault)
-        return answer
-
-    async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
-        """Replace an object, its status or its scale."""
-        fault = self._before("update", kind, subresource)
-        answer = await self._engine.update(kind, key, body, subresource=subresource)
-        self._after(fault)
-        return answer
-
-    async def patch(
-        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
-    ) -> bytes:
-        """Patch an object or a subresource."""
-        fault = self._before("patch", kind, subresource)
-        answer = await self._engine.patch(kind, key, patch, subresource=subresource, strict=strict)
-        self._after(fault)
-        return answer
-
-    async def delete(
-        self,
-        kind: AnyKind,
-        key: Key,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation = "Background",
-        grace_seconds: int | None = None,
-    ) -> bytes:
-        """Delete an object."""
-        fault = self._before("delete", kind)
-        answer = await self._engine.delete(
-            kind, key, preconditions=preconditions, propagation=propagation, grace_seconds=grace_seconds
-        )
-        self._after(fault)
-        return answer
-
-    async def discover(self, group: str, version: str) -> tuple[Resource, ...]:
-        """The resources of one group version."""
-        return await self._engine.discover(group, version)
-
-    async def close(self) -> None:
-        """Closes the engine beneath."""
-        await self._engine.close()
+        return super().watch(kind, options)
 
     def _before(self, verb: Verb, kind: AnyKind, subresource: str = "") -> _Fault | None:
         """The fault that this request meets, used up; what is to happen before it has happened."""

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
 from dynamo_ctrl.engine.errors import EngineError
-from dynamo_ctrl.engine.port import (
-    AnyKind,
-    Engine,
-    ListOptions,
-    Page,
-    Preconditions,
-    Propagation,
-    Resource,
-    WatchEvent,
-    WatchOptions,
-)
+from dynamo_ctrl.engine.forwarding import WRITES, Call, ForwardingEngine
+from dynamo_ctrl.engine.port import AnyKind, Engine
 from dynamo_ctrl.objects.difference import changed_paths
 from dynamo_ctrl.objects.key import Key, Ref
-from dynamo_ctrl.objects.patch import Patch
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,98 +42,44 @@ class Write:
         return f"{self.verb} {target} {', '.join(self.paths)}{outcome}".strip()
 
 
-class RecordingEngine:
+class RecordingEngine(ForwardingEngine):
     """Hands everything on to `engine` and keeps the list `writes`. Meant for tests: it reads before and after each write."""
 
     def __init__(self, engine: Engine) -> None:
-        self.name = engine.name
+        super().__init__(engine)
         self.writes: list[Write] = []
-        self._engine = engine
 
-    async def list(self, kind: AnyKind, options: ListOptions) -> Page:
-        """One page of objects."""
-        return await self._engine.list(kind, options)
-
-    def watch(self, kind: AnyKind, options: WatchOptions) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]:
-        """A stream of events."""
-        return self._engine.watch(kind, options)
-
-    async def get(self, kind: AnyKind, key: Key, *, subresource: str = "") -> bytes:
-        """One object, or its scale."""
-        return await self._engine.get(kind, key, subresource=subresource)
-
-    async def discover(self, group: str, version: str) -> tuple[Resource, ...]:
-        """The resources of one group version."""
-        return await self._engine.discover(group, version)
-
-    async def close(self) -> None:
-        """Closes the engine beneath."""
-        await self._engine.close()
-
-    async def create(self, kind: AnyKind, namespace: str, body: bytes, *, strict: bool = False) -> bytes:
-        """Create an object."""
-        wanted = kind.decode(body)
+    async def around(self, call: Call, send: Callable[[], Awaitable[T]]) -> T:
+        """Writes down what is written, and what came of it."""
+        if call.verb not in WRITES:
+            return await send()
+        changes = call.verb in ("update", "patch")
+        before = await self._content(call.kind, call.key) if changes else {}
         try:
-            answer = await self._engine.create(kind, namespace, body, strict=strict)
+            answer = await send()
         except EngineError as error:
-            self.writes.append(Write(verb="create", ref=kind.ref(Key(namespace, wanted.metadata.name)), error=error))
+            self._write(call, _asked(call), error=error)
             raise
-        self.writes.append(Write(verb="create", ref=kind.decode(answer).ref))
+        after = await self._content(call.kind, call.key) if changes else {}
+        created = call.kind.decode(answer).ref if call.verb == "create" and isinstance(answer, bytes) else None
+        self._write(call, created or _asked(call), tuple(changed_paths(before, after)))
         return answer
 
-    async def update(self, kind: AnyKind, key: Key, body: bytes, *, subresource: str = "") -> bytes:
-        """Replace an object, its status or its scale."""
-        before = await self._content(kind, key)
-        try:
-            answer = await self._engine.update(kind, key, body, subresource=subresource)
-        except EngineError as error:
-            self.writes.append(Write(verb="update", ref=kind.ref(key), subresource=subresource, error=error))
-            raise
-        await self._changed("update", kind, key, subresource, before)
-        return answer
-
-    async def patch(
-        self, kind: AnyKind, key: Key, patch: Patch, *, subresource: str = "", strict: bool = False
-    ) -> bytes:
-        """Patch an object or a subresource."""
-        before = await self._content(kind, key)
-        try:
-            answer = await self._engine.patch(kind, key, patch, subresource=subresource, strict=strict)
-        except EngineError as error:
-            self.writes.append(Write(verb="patch", ref=kind.ref(key), subresource=subresource, error=error))
-            raise
-        await self._changed("patch", kind, key, subresource, before)
-        return answer
-
-    async def delete(
-        self,
-        kind: AnyKind,
-        key: Key,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation = "Background",
-        grace_seconds: int | None = None,
-    ) -> bytes:
-        """Delete an object."""
-        try:
-            answer = await self._engine.delete(
-                kind, key, preconditions=preconditions, propagation=propagation, grace_seconds=grace_seconds
-            )
-        except EngineError as error:
-            self.writes.append(Write(verb="delete", ref=kind.ref(key), error=error))
-            raise
-        self.writes.append(Write(verb="delete", ref=kind.ref(key)))
-        return answer
-
-    async def _changed(self, verb: str, kind: AnyKind, key: Key, subresource: str, before: object) -> None:
-        paths = tuple(changed_paths(before, await self._content(kind, key)))
-        self.writes.append(Write(verb=verb, ref=kind.ref(key), subresource=subresource, paths=paths))
+    def _write(self, call: Call, ref: Ref, paths: tuple[str, ...] = (), error: EngineError | None = None) -> None:
+        self.writes.append(Write(verb=call.verb, ref=ref, subresource=call.subresource, paths=paths, error=error))
 
     async def _content(self, kind: AnyKind, key: Key) -> object:
         try:
-            tree = msgspec.json.decode(await self._engine.get(kind, key))
+            tree = msgspec.json.decode(await self.inner.get(kind, key))
         except EngineError:
             return {}
         for name in ("resourceVersion", "generation", "managedFields"):
             tree.get("metadata", {}).pop(name, None)
         return tree
+
+
+def _asked(call: Call) -> Ref:
+    """What was to be written; the body of a create knows its name."""
+    if call.verb != "create":
+        return call.kind.ref(call.key)
+    return call.kind.ref(Key(call.key.namespace, call.kind.decode(call.body).metadata.name))

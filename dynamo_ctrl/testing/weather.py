@@ -28,10 +28,10 @@ from dynamo_ctrl.engine.errors import (
     Unavailable,
     Unreachable,
 )
+from dynamo_ctrl.engine.forwarding import Verb
 from dynamo_ctrl.engine.port import AnyKind, WatchEvent
 from dynamo_ctrl.objects.builtin.coordination import LEASE
 from dynamo_ctrl.objects.key import Key
-from dynamo_ctrl.testing.faults import Verb
 
 WRITES: Final = frozenset({"create", "update", "patch", "delete"})
 """The verbs that change something."""

@@ -20,6 +20,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from dynamo_ctrl.engine.errors import EngineError, Unanswered, Unreachable
+from dynamo_ctrl.engine.forwarding import Verb
 from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.memory.history import Feed
 from dynamo_ctrl.engine.port import (
@@ -34,7 +35,6 @@ from dynamo_ctrl.engine.port import (
 )
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.patch import Patch
-from dynamo_ctrl.testing.faults import Verb
 from dynamo_ctrl.testing.server import Server
 from dynamo_ctrl.testing.weather import WRITES, Asked, Break, Fate, Told, Weather
 

@@ -23,10 +23,9 @@ import asyncio
 import socket
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
-from functools import partial
 from random import Random
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import structlog
 from structlog.typing import FilteringBoundLogger
@@ -34,7 +33,6 @@ from structlog.typing import FilteringBoundLogger
 from dynamo_ctrl.cache.cache import Cache
 from dynamo_ctrl.cache.informer import SharedInformer
 from dynamo_ctrl.clock import Clock, SystemClock
-from dynamo_ctrl.controller.answer import Reconcile
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import EngineConfig
@@ -47,6 +45,7 @@ from dynamo_ctrl.manager.errors import LeadershipLost, ManagerError, Stopping, c
 from dynamo_ctrl.manager.events import EventRecorder
 from dynamo_ctrl.manager.groups import Order, Runnable
 from dynamo_ctrl.manager.health import Checks
+from dynamo_ctrl.manager.hiring import Hiring, Opened
 from dynamo_ctrl.manager.http import Handler
 from dynamo_ctrl.manager.life import Life, Phase
 from dynamo_ctrl.manager.options import ManagerOptions
@@ -56,10 +55,6 @@ from dynamo_ctrl.manager.roster import Roster
 from dynamo_ctrl.manager.stages import GRACE, Stages
 from dynamo_ctrl.manager.sync import caches_known
 from dynamo_ctrl.manager.watchdog import Watchdog
-from dynamo_ctrl.program.definition import Definition
-from dynamo_ctrl.program.outer import Outer
-
-T = TypeVar("T")
 
 
 class Manager:
@@ -122,12 +117,9 @@ class Manager:
             lost=self._life.failed,
             failed=self._life.failed,
         )
-        self._engine: Engine | None = None
-        self._cache: Cache | None = None
-        self._recorder: EventRecorder | None = None
-        self._open = AsyncExitStack()
+        self._inside: Opened | None = None
+        self._exits = AsyncExitStack()
         self._stages = Stages(self._electorate.leases, self._life.failed)
-        self._roster = Roster(self._hire, self._launch)
         self._started = asyncio.Event()
         self._led = asyncio.Event()
         self.healthz = Checks("healthz")
@@ -139,12 +131,22 @@ class Manager:
             clock=self._clock,
             served=self.options.debug or is_loopback(self._pages.host("health")),
         )
+        hiring = Hiring(
+            self.options,
+            opened=self._opened,
+            electorate=self._electorate,
+            stages=self._stages,
+            debug=self._debug,
+            clock=self._clock,
+            log=self._log,
+        )
+        self._roster = Roster(hiring.hire, hiring.launch)
         self.registry = metrics.new_registry(
             metrics.ManagerCollector(
                 controllers=lambda: self.controllers,
                 informers=self._informers,
                 requests=self.requests,
-                recorder=lambda: self._recorder,
+                recorder=lambda: self._inside.recorder if self._inside is not None else None,
                 clock=self._clock,
                 standings=self._electorate.standings,
                 watchdog=self._watchdog,
@@ -161,10 +163,10 @@ class Manager:
 
     async def __aenter__(self) -> Self:
         self._life.open()
-        self._engine = await self._open.enter_async_context(self._connection.opened())
-        self._cache = Cache(self._engine, clock=self._clock, random=self._random, options=self.options.cache)
-        self._recorder = EventRecorder(
-            self._electorate.jointly_guarded(self._engine),
+        engine = await self._exits.enter_async_context(self._connection.opened())
+        cache = Cache(engine, clock=self._clock, random=self._random, options=self.options.cache)
+        recorder = EventRecorder(
+            self._electorate.jointly_guarded(engine),
             self._clock,
             controller=self.options.name,
             instance=socket.gethostname(),
@@ -172,21 +174,19 @@ class Manager:
             random=self._random,
             log=self._log,
         )
+        self._inside = Opened(engine, cache, recorder)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            if self._life.phase in (
-                Phase.RUNNING,
-                Phase.STOPPING,
-            ):  # `run` belongs to another task, which gets its errors
-                self.stop()
+            if self._life.phase in (Phase.RUNNING, Phase.STOPPING):
+                self.stop()  # `run` belongs to another task, which gets its errors
                 await self._life.stopped.wait()
         finally:
             self._life.phase = Phase.STOPPED
-            await self._open.aclose()
+            await self._exits.aclose()
 
     # -- what others ask
 
@@ -198,12 +198,12 @@ class Manager:
     @property
     def unguarded_engine(self) -> Engine:
         """The open engine as it is, for what every replica may write. Raises `ManagerError` outside of the context."""
-        return _opened(self._engine)
+        return self._opened().engine
 
     @property
     def cache(self) -> Cache:
         """The cache that all controllers share. Raises `ManagerError` outside of the context."""
-        return _opened(self._cache)
+        return self._opened().cache
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
@@ -281,34 +281,6 @@ class Manager:
         """
         self._pages.add(on, route, handler)
 
-    def _hire(self, definition: Definition) -> tuple[Controller, Reconcile]:
-        controller = Controller(
-            name=definition.name,
-            watches=definition.watches,
-            cache=self.cache,
-            clock=self._clock,
-            options=self.options.for_controller(definition.name),
-            log=self._log,
-        )
-        outer = Outer(
-            definition,
-            engine=self._electorate.guarded(self.unguarded_engine, self._electorate.lease_of(definition.name)),
-            view=controller.view,
-            written=controller.written,
-            recorder=_opened(self._recorder),
-            clock=self._clock,
-            log=self._log,
-        )
-        self._debug.attach(controller, outer.traces)
-        return controller, outer.reconcile
-
-    def _launch(self, controller: Controller, reconcile: Reconcile) -> None:
-        name = f"controller {controller.name}"
-        if controller.options.warm_up:
-            self._stages.add(Runnable(name=f"{name}: sources", run=controller.warm_up), Order.WARMUP)
-        work = Runnable(name=name, run=partial(controller.work, reconcile))
-        self._stages.add(work, Order.LEADER, self._electorate.lease_of(controller.name))
-
     # -- life
 
     def stop(self) -> None:
@@ -333,7 +305,7 @@ class Manager:
 
     async def _start(self) -> None:
         try:
-            _opened(self._recorder).start(self._life.failed)
+            self._opened().recorder.start(self._life.failed)
             self._roster.open()
             for server in self._pages.servers():
                 self.add_runnable(f"http {server.address}", server.run, group=Order.HTTP, ready=server.ready)
@@ -359,7 +331,7 @@ class Manager:
         await self._electorate.elected(lease)
         if (key := self._electorate.key(lease)) is not None:
             self._log.info("leading", lease=str(key), identity=self._electorate.identity)
-            _opened(self._recorder).event(*became_leader(key, self._electorate.identity))
+            self._opened().recorder.event(*became_leader(key, self._electorate.identity))
         if lease == self._electorate.leases[0]:
             self._led.set()
         await self._stages.lead(lease)
@@ -373,7 +345,7 @@ class Manager:
         self._electorate.resign()
         hanging = await self._stages.stop(budget)
         self._roster.close()
-        await _opened(self._recorder).end(min(self.options.event_flush, max(deadline - loop.time(), GRACE)))
+        await self._opened().recorder.end(min(self.options.event_flush, max(deadline - loop.time(), GRACE)))
         left = max(deadline - loop.time(), GRACE)
         if not await self._electorate.end(release=not (lost or hanging), timeout=left):
             hanging += (f"thread {THREAD}",)
@@ -381,8 +353,13 @@ class Manager:
             self._log.error("the manager did not stop in time", hanging=hanging)
         return hanging
 
+    def _opened(self) -> Opened:
+        if self._inside is None:
+            raise ManagerError("the manager is not open; use it inside `async with Manager(...) as manager:`")
+        return self._inside
+
     def _informers(self) -> Iterable[SharedInformer[Any]]:
-        return self._cache.informers if self._cache is not None else ()
+        return self._inside.cache.informers if self._inside is not None else ()
 
     async def _caches_known(self) -> None:
         if syncing := await caches_known(self.cache, self.options.sync_timeout):
@@ -391,9 +368,3 @@ class Manager:
     async def _freeze(self) -> None:
         await self._all_synced()
         garbage.freeze()
-
-
-def _opened(value: T | None) -> T:
-    if value is None:
-        raise ManagerError("the manager is not open; use it inside `async with Manager(...) as manager:`")
-    return value

@@ -180,6 +180,17 @@ def elections(standings: Iterable[tuple[str, bool, int]]) -> Iterator[Metric]:
     yield from (master, slow)
 
 
+def certificates() -> Iterator[Metric]:
+    """The certificates that our own servers read: none, as they speak plain HTTP. Dashboards that ask find an answer."""
+    for name, text in (
+        ("certwatcher_read_certificate", "Certificates that were read."),
+        ("certwatcher_read_certificate_errors", "Certificates that could not be read."),
+    ):
+        family = _counter(name, text)
+        family.add_metric((), 0)
+        yield family
+
+
 def stalls(watchdog: Watchdog) -> Iterator[Metric]:
     """When the loop stood still."""
     total = _counter("dynamo_ctrl_loop_stalls", "How often the loop stood still for longer than the threshold.")

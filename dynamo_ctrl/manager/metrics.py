@@ -69,6 +69,7 @@ class ManagerCollector:
         yield from families.caches(self._informers())
         yield from families.requests(self._requests)
         yield from families.elections(self._standings())
+        yield from families.certificates()
         if (recorder := self._recorder()) is not None:
             yield from families.events(recorder)
         if self._watchdog is not None:

@@ -290,7 +290,7 @@ async def test_no_task_and_no_thread_is_left_also_when_events_were_told() -> Non
     async with manager:
         task = asyncio.create_task(manager.run())
         await manager.synced()
-        recorder = manager._recorder
+        recorder = manager._opened().recorder
         assert recorder is not None
         about = CONFIG_MAP.object({"metadata": {"name": "web", "namespace": "default", "uid": "u"}})
         for _ in range(3):

@@ -108,7 +108,7 @@ async def test_events_of_the_last_moment_are_sent() -> None:
         try:
             await asyncio.get_running_loop().create_future()
         finally:
-            recorder = manager._recorder
+            recorder = manager._opened().recorder
             assert recorder is not None
             about = CONFIG_MAP.object({"metadata": {"name": "web", "namespace": "default", "uid": "u"}})
             recorder.event(about, Event(type="Normal", reason="Stopped", note="goodbye"))
@@ -123,7 +123,7 @@ async def test_the_last_events_have_a_budget_of_their_own_and_are_dropped_after_
     engine = SlowEvents(Core(clock=LoopClock()))
     manager = new(engine, options=ManagerOptions(garbage=False, event_flush=3.5))
     async with manager:
-        recorder = manager._recorder
+        recorder = manager._opened().recorder
         assert recorder is not None
         task = asyncio.create_task(manager.run())
         await manager.synced()

@@ -99,6 +99,8 @@ NAMES: dict[str, tuple[str, tuple[str, ...]]] = {
     "rest_client_request_retries_total": ("counter", ("code", "host", "verb")),
     "leader_election_master_status": ("gauge", ("name",)),
     "leader_election_slowpath_total": ("counter", ("name",)),
+    "certwatcher_read_certificate_total": ("counter", ()),
+    "certwatcher_read_certificate_errors_total": ("counter", ()),
     "dynamo_ctrl_loop_stalls_total": ("counter", ()),
     "dynamo_ctrl_loop_longest_stall_seconds": ("gauge", ()),
     "process_resident_memory_bytes": ("gauge", ()),

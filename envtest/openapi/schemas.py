@@ -25,7 +25,8 @@ def pod_template(api: Api) -> dict[str, Any]:
     return {
         "source": f"kube-apiserver {version} {CORE}",
         "type": POD_TEMPLATE,
-        "generator": "make generate",
+        "generator": "make generate; do not edit",
+        "license": "Apache-2.0, from Kubernetes, Copyright The Kubernetes Authors",
         "schema": from_openapi(api.get(CORE), POD_TEMPLATE),
     }
 

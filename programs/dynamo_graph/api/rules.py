@@ -83,12 +83,14 @@ def _pod_template(component: Component, what: str, path: str) -> Iterator[Invali
     if unreadable:
         yield from unreadable
         return
-    containers = (template.get("spec") or {}).get("containers") or ()
-    main = next((container for container in containers if container["name"] == MAIN), None)
-    if main is None:
+    spec = template.get("spec") or {}
+    containers = spec.get("containers") or ()
+    if all(container["name"] != MAIN for container in containers):
         yield InvalidObject(what, f"{at}.spec.containers", "must hold a container named main")
-    elif not main.get("image"):
-        yield InvalidObject(what, f"{at}.spec.containers[{containers.index(main)}].image", "must be set")
+    for field in ("containers", "initContainers"):
+        for index, container in enumerate(spec.get(field) or ()):
+            if not container.get("image"):
+                yield InvalidObject(what, f"{at}.spec.{field}[{index}].image", "must be set")
     sidecar = component.frontend_sidecar
     if sidecar is not None and all(container["name"] != sidecar for container in containers):
         rule = f'frontendSidecar "{sidecar}" does not match any podTemplate container'

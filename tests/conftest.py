@@ -1,4 +1,4 @@
-"""Fixtures for every test: the log, and the real cluster.
+"""For every test: the log, the real cluster, and the same examples of a property in every run, however busy the machine is.
 
 A test that takes the fixture `cluster` (or `namespace`) carries the mark `cluster` by itself. One cluster serves a whole run and
 starts when the first test asks for it; each test works in a namespace of its own. Where there can be no cluster these tests are
@@ -15,10 +15,16 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 from structlog.testing import capture_logs
 
 from envtest import ApiError, Cluster, EnvtestError, find_binaries
 from envtest.api import wait_for
+
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("steady")  # to look for new examples: pytest --hypothesis-profile=default
 
 SKIPPED = pytest.StashKey[str]()
 """Why there is no cluster in this run."""

@@ -33,11 +33,12 @@ from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.program.effect import CreateOnce, Effect, EnsureFinalizer, Patch, RemoveFinalizer, Retry, subject
+from dynamo_ctrl.program.ledger import Ledger
 from dynamo_ctrl.program.lost import LostAnswers
 from dynamo_ctrl.program.outcome import Creation, Deletion, Refused, Unchanged, Update, outcome
 from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.recorder import Recorder
-from dynamo_ctrl.program.report import Ledger, Report
+from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.result import Step
 from dynamo_ctrl.program.trace import Did, Trace
 

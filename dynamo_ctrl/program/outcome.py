@@ -1,7 +1,7 @@
 """`outcome`: whether an effect needs a write, and which one. The only place that decides it.
 
 Pure. It is asked just before sending, with the newest primary and a lookup that knows the answers of earlier steps; the
-executor sends what it says, `Report.predicted` computes with it.
+executor sends what it says, `predicted` computes with it.
 
 Rules that hold for every effect:
 

@@ -13,6 +13,7 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.owners import is_controlled_by
 from dynamo_ctrl.program.effect import PatchPrimary, Refuse, Retry
+from dynamo_ctrl.program.prediction import predicted
 from dynamo_ctrl.program.program import Selected
 from dynamo_ctrl.program.report import Failure, Report
 from dynamo_ctrl.program.request import Request
@@ -88,7 +89,7 @@ def select(
 ) -> tuple[Selected | Result[Any], Report]:
     """The answer, and the report of its steps if every write succeeds."""
     answer = GraphProgram().select(Request(primary, world, NOW), installed)
-    return answer, Report.predicted(Result(steps=answer.steps), world, primary=primary)
+    return answer, predicted(Result(steps=answer.steps), world, primary=primary)
 
 
 def stored(report: Report) -> str | None:

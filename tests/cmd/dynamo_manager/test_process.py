@@ -114,7 +114,7 @@ def test_a_terminal_shows_a_table_that_is_redrawn_in_place() -> None:
     assert last[1].rstrip().split(maxsplit=3) == ["DynamoGraphDeployment", "sample", "yes", "All resources are ready"]
     assert any(line.startswith("    Deployment sample-frontend") and "2/2 ready" in line for line in last)
     assert any(line.startswith("      Pod sample-decode-") and "Running, ready" in line for line in last)
-    assert last[-1] == "10 further passes (40 reconciles) wrote nothing"
+    assert last[-1] == "10 further passes (100 reconciles) wrote nothing"
     assert "ReplicaSet" not in text
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is visible again"
 

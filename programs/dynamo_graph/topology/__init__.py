@@ -1,0 +1,1 @@
+"""Where the Pods of a graph run, as labels of the Pods themselves."""

@@ -14,6 +14,7 @@ Contract:
 - A status write that fails is the answer's error, before the program's own; the events of the transition are not told then.
 - An object that is being deleted gets no status.
 - An attempt of plain functions that asks for nothing takes no coroutine: most attempts of a converged world are such.
+- Of programs that `Settles`, one is not even asked while all that it read is as it was when nothing had to be done.
 """
 
 from __future__ import annotations
@@ -45,10 +46,11 @@ from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.effect import EnsureFinalizer, RemoveFinalizer
 from dynamo_ctrl.program.errors import ProgramFault
 from dynamo_ctrl.program.ports import Ports
-from dynamo_ctrl.program.program import Finalizes, Observes, Selected
+from dynamo_ctrl.program.program import Finalizes, Observes, Selected, Settles
 from dynamo_ctrl.program.recorder import Recorder
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Note, Result, Step
+from dynamo_ctrl.program.settled import Reads, Settled
 from dynamo_ctrl.program.trace import Trace, Traces
 from dynamo_ctrl.program.unmoved import Unmoved
 
@@ -63,6 +65,9 @@ AnyObject = Object[Any, Any]
 _LEVELS: Final = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING}
 
 
+_SETTLED: Final = Answer()
+"""Nobody had to be asked."""
+
 _Begun = Callable[[Trace], Awaitable[Answer]]
 """What is still to be carried out."""
 
@@ -75,11 +80,13 @@ class _Part:
         program: it, or the selecting program.
         observer: who is asked for the events of a status transition.
         finalizer: the step that keeps the finalizers of everybody who takes part.
+        settles: whether everybody who takes part `Settles`.
     """
 
     program: Any
     observer: Observes[Any] | None
     finalizer: tuple[Step, ...]
+    settles: bool
 
 
 class Outer:
@@ -110,6 +117,7 @@ class Outer:
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
         self._lost = self._attempts.lost
         self._unmoved = Unmoved()
+        self._settled = Settled()
         self._tick = -math.inf
         self._calm = Trace(datetime.min.replace(tzinfo=UTC))  # of every attempt of a tick that does nothing
         self._keepers = definition.finalizers
@@ -123,7 +131,8 @@ class Outer:
         ensured = tuple(
             EnsureFinalizer(name=keeper.finalizer) for keeper in self._keepers if keeper in (program, selector)
         )
-        return _Part(program, observer, (Step(name=FINALIZER, effects=ensured),) if ensured else ())
+        settles = all(isinstance(one, Settles) for one in (program, selector) if one is not None)
+        return _Part(program, observer, (Step(name=FINALIZER, effects=ensured),) if ensured else (), settles)
 
     def reconcile(self, key: Key) -> Answer | Awaitable[Answer]:
         """One attempt. It raises nothing but cancellation. One that has nothing to wait for is over when this returns."""
@@ -135,6 +144,9 @@ class Outer:
             begun = self._begin(key, calm.at)
             if begun is DONE:
                 self.traces.calm(key, calm)
+                return DONE
+            if begun is _SETTLED:
+                self.traces.again(key, calm)
                 return DONE
             trace = Trace(calm.at)
             if not isinstance(begun, Answer):
@@ -163,7 +175,7 @@ class Outer:
             trace.error = str(error)
             self._log.debug("conflict", key=str(key), error=str(error))
             return CONFLICT
-        self._unmoved.forget(key)
+        self._forget(key)
         if isinstance(error, InvalidObject):
             own = error.what == f"{self._kind.kind} {key}" and error.path.startswith("spec")
             return Answer(error=error, terminal=own)
@@ -175,17 +187,21 @@ class Outer:
             return partial(self._after_lost_answers, key)
         primary = self._view.get(self._kind, key)
         if primary is None:
-            self._unmoved.forget(key)
+            self._forget(key)
             return DONE
         if primary.metadata.deletion_timestamp is not None:
             return partial(self._finalize, primary)
-        request = Request(primary, self._view, at)
+        if self._settled.holds(primary):
+            return _SETTLED
         part = self._plain
+        asked = self._selector or part
+        reads = Reads(primary, self._view) if asked is not None and asked.settles else None
+        request = Request(primary, self._view if reads is None else reads, at)
         steps: tuple[Step, ...] = ()
         if self._selector is not None:
             chosen = self._choose(self._selector, request)
             if isinstance(chosen, Result):
-                return partial(self._carry_out, primary, self._selector, (), chosen)
+                return partial(self._carry_out, primary, self._selector, (), chosen, None)
             part, steps = chosen
         assert part is not None, "a definition has a program or a selector"  # noqa: S101
         result = part.program.reconcile(request)
@@ -195,7 +211,7 @@ class Outer:
                 return DONE
             if not callable(after):
                 return self._answer(key, result, after)  # nothing to carry out, nobody to ask
-        return partial(self._carry_out, primary, part, steps, result)
+        return partial(self._carry_out, primary, part, steps, result, reads if part.settles else None)
 
     async def _after_lost_answers(self, key: Key, trace: Trace) -> Answer:
         """Nothing is decided before it is known which writes of the last attempt happened."""
@@ -216,12 +232,24 @@ class Outer:
         return part, selected.steps
 
     async def _carry_out(
-        self, primary: AnyObject, part: _Part, steps: tuple[Step, ...], answered: object, trace: Trace
+        self,
+        primary: AnyObject,
+        part: _Part,
+        steps: tuple[Step, ...],
+        answered: object,
+        reads: Reads | None,
+        trace: Trace,
     ) -> Answer:
+        key = primary.key
+        self._settled.forget(key)
         result = await _settled(answered, f"{part.program.name}: reconcile")
         if part is not self._selector:
             result = _preceded((*steps, *part.finalizer), result)
-        return self._made(primary.key, result, await self._attempts.make(primary, result, trace, part.observer))
+        attempted = await self._attempts.make(primary, result, trace, part.observer)
+        answer = self._made(key, result, attempted)
+        if answer is DONE and reads is not None and not (trace.notable or result.notes or result.events):
+            self._settled.keep(reads, result.steps, attempted.report)
+        return answer
 
     async def _finalize(self, primary: AnyObject, trace: Trace) -> Answer:
         for keeper in self._keepers:
@@ -233,7 +261,7 @@ class Outer:
                 return self._made(primary.key, result, attempted)
             self._tell(primary.key, result.notes)
             primary = attempted.report.primary
-        self._unmoved.forget(primary.key)
+        self._forget(primary.key)
         return DONE
 
     async def _finishing(self, primary: AnyObject, keeper: Finalizes[Any], now: datetime) -> Result[Any]:
@@ -251,7 +279,7 @@ class Outer:
     def _made(self, key: Key, result: Result[Any], attempted: Attempted) -> Answer:
         if attempted.error is not None:
             self._tell(key, result.notes)
-            self._unmoved.forget(key)
+            self._forget(key)
             return Answer(error=attempted.error, terminal=attempted.terminal)
         return self._answer(key, result, attempted.requeue_after, unmoved=attempted.unmoved)
 
@@ -263,6 +291,10 @@ class Outer:
             return DONE
         delays = [delay.total_seconds() for delay in (after, again) if delay is not None]
         return Answer(requeue_after=max(min(delays), 0.0))
+
+    def _forget(self, key: Key) -> None:
+        self._unmoved.forget(key)
+        self._settled.forget(key)
 
     def _tell(self, key: Key, notes: tuple[Note, ...]) -> None:
         for note in notes:

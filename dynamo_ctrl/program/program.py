@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from dynamo_ctrl.controller.builder import Watches
 from dynamo_ctrl.objects.frozen import JsonMap
@@ -93,6 +93,19 @@ class Observes(Protocol[S_contra]):
 
     def transitions(self, old: S_contra | None, new: S_contra) -> tuple[Event, ...]:
         """Events for a status write that really happened; told with the pair that was written."""
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A program that depends on nothing but what it reads through its request.
+
+    It waits for no moment without asking to run again then, and knows nothing that the view does not. While all that it read
+    is as it was when nothing had to be done, it need not be asked. A selecting program promises the same of `select`.
+    """
+
+    @property
+    def settles(self) -> Literal[True]:
+        """The promise."""
 
 
 @runtime_checkable

@@ -26,6 +26,11 @@ COUNTS_ANNOTATIONS: Final = frozenset({("apps", "Deployment")})
 """Group and kind of objects whose generation moves with their annotations too (a rule of the API server)."""
 
 
+_WHOLE: Final = frozenset((str, int, bool, type(None)))
+_LEAVES: Final = _WHOLE | {float}
+"""Types of JSON values with nothing inside. Asked for exactly, since abstract classes are slow to ask for."""
+
+
 class Action(Enum):
     """What the table says."""
 
@@ -117,6 +122,10 @@ def same(left: Any, right: Any) -> bool:
 
     The empty object is something (`emptyDir: {}`).
     """
+    if left is right:
+        return True
+    if type(left) in _LEAVES and type(right) in _LEAVES:
+        return isinstance(left, bool) is isinstance(right, bool) and bool(left == right)
     if isinstance(left, Mapping) and isinstance(right, Mapping):
         return all(same(left.get(key), right.get(key)) for key in left.keys() | right.keys())
     left, right = _absent(left), _absent(right)
@@ -126,6 +135,8 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _canonical(value: Any) -> Any:
+    if type(value) in _WHOLE:
+        return value
     if isinstance(value, Mapping):
         return {key: _canonical(value[key]) for key in sorted(value)}
     if _is_list(value):
@@ -153,4 +164,5 @@ def _absent(value: Any) -> Any:
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    kind = type(value)
+    return kind is list or (kind not in _LEAVES and isinstance(value, Sequence) and not isinstance(value, str | bytes))

@@ -182,6 +182,10 @@ class Traces:
         if 2 * len(self._young) >= self._keys:
             self._old, self._young = self._young, {}
 
+    def again(self, key: Key, calm: Trace) -> None:
+        """An attempt found everything as the last one had left it: that one stays the last; `calm` if it is forgotten."""
+        self.calm(key, self._young.get(key) or self._old.get(key) or calm)
+
     def _note(self, key: Key, trace: Trace) -> None:
         notable = self._notable.get(key)
         if notable is None:

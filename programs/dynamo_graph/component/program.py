@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.mapper import by_label
 from dynamo_ctrl.controller.predicate import any_of, deleted, spec_or_deletion_changed, updated
@@ -40,6 +42,7 @@ class ComponentProgram:
 
     name = "dynamo-graph-component"
     provider = COMPONENT
+    settles: Literal[True] = True
     watches: Watches[DynamoGraphDeployment] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DYNAMO_COMPONENT_DEPLOYMENT)

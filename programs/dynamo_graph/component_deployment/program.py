@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.predicate import spec_or_deletion_changed
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
@@ -43,6 +45,7 @@ class ComponentDeploymentProgram:
 
     name = "dynamo-component-deployment"
     finalizer = FINALIZER
+    settles: Literal[True] = True
     watches: Watches[DynamoComponentDeployment] = (
         watching(DYNAMO_COMPONENT_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DEPLOYMENT)

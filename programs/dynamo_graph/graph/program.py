@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.controller.builder import Watches, watching
@@ -54,6 +54,7 @@ class GraphProgram:
 
     name = "dynamo-graph"
     finalizer = FINALIZER
+    settles: Literal[True] = True
     watches: Watches[DynamoGraphDeployment] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(PERSISTENT_VOLUME_CLAIM, when=any_of(updated, deleted), project=identity_only)

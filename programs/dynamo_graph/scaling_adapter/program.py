@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -62,6 +62,7 @@ class ScalingAdapterProgram:
     """Brings the component that an adapter refers to, to the adapter's replicas."""
 
     name = "dynamo-graph-scaling-adapter"
+    settles: Literal[True] = True
     watches: Watches[DynamoGraphDeploymentScalingAdapter] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER, when=spec_or_deletion_changed)
         .mapping(DYNAMO_GRAPH_DEPLOYMENT, _adapters_of, when=components_changed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from dynamo_ctrl.manager.options import ManagerOptions
 from envtest import Cluster
 from envtest.api import wait_for
 from envtest.graphs import component, graph, path
@@ -25,7 +26,7 @@ def test_sigterm_ends_with_0_and_leaves_no_connection(
         assert proxy.open > 5
         began = time.monotonic()
         assert manager.stop() == 0
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < ManagerOptions().stop_budget / 2
         wait_for("the connections to end", lambda: proxy.open == 0, timeout=5)
         assert proxy.broken == 0
     for word in ("Warning", "Traceback", "destroyed", "Unclosed"):
@@ -47,4 +48,4 @@ def test_a_second_sigterm_ends_at_once(
         time.sleep(0.7)
         assert manager.alive
         manager.terminate()
-        assert manager.wait(1) == 1
+        assert manager.wait(30) == 1, "a stop that was waited for would have ended with 0"

@@ -41,7 +41,7 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_pat
     started = time.monotonic()
     process.stop()
     assert not process.alive
-    assert GRACE <= time.monotonic() - started < GRACE + 2
+    assert time.monotonic() - started >= GRACE
 
 
 def test_kill_takes_the_process_with_its_guard(tmp_path: Path) -> None:

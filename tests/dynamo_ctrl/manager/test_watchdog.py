@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,6 +15,12 @@ from structlog.testing import LogCapture
 from dynamo_ctrl.manager.watchdog import MAX_LINES, Watchdog
 
 pytestmark = pytest.mark.real_loop
+
+
+PATIENCE = 20.0
+"""Seconds for anything here to happen."""
+
+LASTING = "the loop stands still"
 
 
 class Bench:
@@ -35,26 +41,28 @@ class Bench:
             await asyncio.wait([task])
 
 
-def the_offender(seconds: float) -> None:
+def the_offender(seconds: float, until: Callable[[], bool] = lambda: True) -> None:
+    """Hold the loop for so long, and until something has come of it, however busy the machine is."""
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or not until():
         time.sleep(0.002)
+        assert time.monotonic() < end + PATIENCE
 
 
 async def test_r4_14_a_stall_is_counted_and_logged_with_the_stack_of_the_offender() -> None:
     bench = Bench()
     async with bench.watching():
-        the_offender(0.3)
+        the_offender(0.3, until=lambda: "the_offender" in bench.watchdog._sample[1])
     assert bench.watchdog.stalls >= 1
-    assert 0.2 < bench.watchdog.longest < 2
-    line = max(bench.lines.entries, key=lambda line: float(line["seconds"]))
+    assert bench.watchdog.longest > 0.2
+    line = next(line for line in bench.lines.entries if "the_offender" in line["stack"])
     assert line["event"] == "the loop stood still"
-    assert "the_offender" in line["stack"]
-    assert line["stack"].rstrip().endswith("time.sleep(0.002)") or "time.monotonic()" in line["stack"]
+    assert line["seconds"] > 0.2
+    assert "in the_offender" in line["stack"].splitlines()[-2]
 
 
 async def test_a_loop_that_moves_is_left_alone() -> None:
-    bench = Bench(threshold=1.0)
+    bench = Bench(threshold=5.0)
     async with bench.watching():
         for _ in range(20):
             the_offender(0.01)
@@ -66,9 +74,8 @@ async def test_a_loop_that_moves_is_left_alone() -> None:
 async def test_a_stall_that_does_not_end_is_told_while_it_lasts() -> None:
     bench = Bench(threshold=0.004)
     async with bench.watching():
-        the_offender(0.4)
-        while_it_lasts = [line for line in bench.lines.entries if line["event"] == "the loop stands still"]
-    assert while_it_lasts
+        the_offender(0.4, until=lambda: any(line["event"] == LASTING for line in bench.lines.entries))
+        while_it_lasts = [line for line in bench.lines.entries if line["event"] == LASTING]
     assert "the_offender" in while_it_lasts[0]["stack"]
     assert while_it_lasts[0]["log_level"] == "error"
 

@@ -15,7 +15,7 @@ from envtest.cluster import Cluster
 CONFIG: Final = Path(__file__).parents[1] / "config"
 NAMESPACE: Final = "dynamo-system"
 NAME: Final = "dynamo-manager"
-"""Of the ServiceAccount, of its ClusterRole and of the binding between them."""
+"""Of the ServiceAccount, of its two roles, of the bindings between them, and of the lease that its replicas share."""
 
 ROLE: Final = CONFIG / "rbac/role.yaml"
 """The generated file."""
@@ -24,7 +24,8 @@ TIMEOUT: Final = 30.0
 """Seconds for the definitions to be served, and to be gone again."""
 
 _API: Final = "/apis/nvidia.com/v1beta1"
-_ROLES: Final = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+_RBAC: Final = "/apis/rbac.authorization.k8s.io/v1"
+_ROLES: Final = f"{_RBAC}/clusterroles"
 
 
 class Installation:
@@ -77,6 +78,11 @@ class Installation:
     def rules(self) -> list[dict[str, Any]]:
         """The rules of the account's role in the cluster."""
         rules: list[dict[str, Any]] = self._cluster.api.get(f"{_ROLES}/{NAME}")["rules"]
+        return rules
+
+    def rules_at_home(self) -> list[dict[str, Any]]:
+        """The rules of the account's role in its own namespace."""
+        rules: list[dict[str, Any]] = self._cluster.api.get(f"{_RBAC}/namespaces/{NAMESPACE}/roles/{NAME}")["rules"]
         return rules
 
     def set_rules(self, rules: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ from envtest.binaries import find_binaries
 from envtest.cluster import Cluster
 from envtest.errors import EnvtestError
 from envtest.installation import NAME, NAMESPACE, ROLE, Installation
-from envtest.rights.right import used
+from envtest.rights.right import apart
 from envtest.rights.role import text
 from envtest.rights.tour import Tour
 
@@ -24,15 +24,15 @@ def main() -> int:
             cluster.kubectl("create", "namespace", "tour")
             tour = Tour(cluster, installation, "tour", cluster.directory)
             try:
-                rights = used(tour.make())
+                everywhere, at_home = apart(tour.make(), NAMESPACE)
             except TimeoutError as error:
                 _say(f"rights: {error}\n{tour.log.read_text()[-4000:]}")
                 return 1
     except EnvtestError as error:
         _say(f"rights: {error}")
         return 1
-    ROLE.write_text(text(rights), encoding="utf-8")
-    _say(f"rights: {len(rights)} in {ROLE}")
+    ROLE.write_text(text(everywhere, at_home), encoding="utf-8")
+    _say(f"rights: {len(everywhere)} everywhere and {len(at_home)} at home in {ROLE}")
     return 0
 
 

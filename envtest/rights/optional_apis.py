@@ -14,6 +14,9 @@ from envtest.cluster import Cluster
 TIMEOUT: Final = 60.0
 """Seconds for the APIs to be served, and to be gone again."""
 
+_UNAPPROVED: Final = {"api-approved.kubernetes.io": "unapproved, served in a test only"}
+"""Without it, a server takes no definition in one of Kubernetes' own groups."""
+
 _CRDS: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
@@ -60,5 +63,5 @@ def _serve(cluster: Cluster, kind: Kind[Any]) -> str:
         "versions": [{"name": kind.version, "served": True, "storage": True, "schema": schema, **subresources}],
     }
     definition = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
-    cluster.api.create(_CRDS, {**definition, "metadata": {"name": name}, "spec": spec})
+    cluster.api.create(_CRDS, {**definition, "metadata": {"name": name, "annotations": _UNAPPROVED}, "spec": spec})
     return name

@@ -38,6 +38,16 @@ def used(requests: Sequence[Request]) -> set[Right]:
     }
 
 
+def apart(requests: Sequence[Request], home: str) -> tuple[set[Right], set[Right]]:
+    """The rights that those requests have used, and of them those on resources that were touched nowhere but in `home`."""
+    everywhere = {
+        (right.group, right.resource) for right in used([each for each in requests if each.namespace != home])
+    }
+    rights = used(requests)
+    at_home = {right for right in rights if (right.group, right.resource) not in everywhere}
+    return rights - at_home, at_home
+
+
 def right_of(request: Request) -> Right:
     """The right that a request needs by itself."""
     resource = f"{request.resource}/{request.subresource}" if request.subresource else request.resource

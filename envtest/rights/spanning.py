@@ -10,6 +10,7 @@ from typing import Any, Final
 from dynamo_graph.api.config import API_VERSION, KIND
 from envtest.graphs import COMPONENTS, Tree, component, graph
 from envtest.installation import NAMESPACE
+from envtest.rights import accounts
 from envtest.rights.steps import Steps
 
 SETS: Final = "leaderworkersets"
@@ -19,10 +20,8 @@ CONFIG: Final[Tree] = {
     "apiVersion": API_VERSION,
     "kind": KIND,
     "mpi": {"sshSecretName": "mpi-ssh-keys", "sshSecretNamespace": NAMESPACE},
-    "rbac": {
-        f"{who}ClusterRoleName": "not-used-yet" for who in ("planner", "dgdrProfiling", "epp")
-    },
-}  # fmt: skip
+    **accounts.CONFIG,
+}
 """The configuration of a manager that can make the keys."""
 
 

@@ -16,11 +16,13 @@ import yaml
 from envtest.audit import Request
 from envtest.cluster import Cluster
 from envtest.graphs import COMPONENTS, GRAPHS, component, graph
-from envtest.installation import Installation
+from envtest.installation import NAME, NAMESPACE, Installation
 from envtest.manager import ManagerProcess
 from envtest.proxy import Hold, Proxy
 from envtest.rights import scaling, spanning
+from envtest.rights.accounts import bound_anew, cluster_roles
 from envtest.rights.optional_apis import optional_apis
+from envtest.rights.repeats import repeats
 from envtest.rights.steps import TIMEOUT, Steps
 
 UNSEEN: Final = (COMPONENTS, "deployments", "services", spanning.SETS, scaling.ADAPTERS)
@@ -53,16 +55,20 @@ class Tour:
         """
         config = self._directory / "config.yaml"
         config.write_text(yaml.safe_dump(spanning.CONFIG))
-        with optional_apis(self._cluster), Proxy(self._cluster) as proxy:
+        self._cluster.kubectl("-n", NAMESPACE, "delete", "lease", NAME, "--ignore-not-found")  # of an earlier tour
+        with cluster_roles(self._cluster), optional_apis(self._cluster), Proxy(self._cluster) as proxy:
             kubeconfig = proxy.kubeconfig(self._installation.kubeconfig())
             unseen = {kind: proxy.hold("GET", rf"/{kind}\?.*watch=true") for kind in UNSEEN}
-            with ManagerProcess(kubeconfig, self.log, "--config", config) as manager:
+            elected = ("--leader-elect", "--leader-elect-namespace", NAMESPACE)  # as in its Deployment
+            with ManagerProcess(kubeconfig, self.log, "--config", config, *elected) as manager:
                 self._steps.until("the manager to be ready", lambda: manager.ready)
+                bound_anew(self._steps)
                 self._names_that_are_taken(unseen)
                 self._statuses_that_somebody_else_writes(proxy)
                 self._children_that_change()
                 spanning.spanning(self._steps)
                 scaling.scaling(self._steps, proxy)
+                repeats(self._steps, self._cluster)
                 self._what_is_not_wanted_any_more()
                 manager.stop()
         return self._steps.requests()

@@ -46,6 +46,8 @@ def test_everything_is_accepted_in_one_go_and_the_pod_keeps_the_strictest_securi
         "serviceaccount",
         "clusterrole.rbac.authorization.k8s.io",
         "clusterrolebinding.rbac.authorization.k8s.io",
+        "role.rbac.authorization.k8s.io",
+        "rolebinding.rbac.authorization.k8s.io",
         "deployment.apps",
     }
     cluster.kubectl("-n", NAMESPACE, "wait", "--for=condition=Available", "deploy/dynamo-manager", "--timeout=60s")
@@ -64,7 +66,7 @@ def test_the_flags_of_the_deployment_are_those_of_the_binary(pod: dict[str, Any]
     options = parse(container["args"])
     assert isinstance(options, RunOptions)
     ports = {port["name"]: f":{port['containerPort']}" for port in container["ports"]}
-    assert (options.engine, options.log_format) == ("kubernetes", "json")
+    assert (options.engine, options.log_format, options.leader_elect) == ("kubernetes", "json", True)
     assert {"health": options.health_bind_address, "metrics": options.metrics_bind_address} == ports
     probes = {name: container[f"{name}Probe"]["httpGet"] for name in ("liveness", "readiness")}
     assert probes == {

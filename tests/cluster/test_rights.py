@@ -1,28 +1,36 @@
-"""The role in `config/rbac` holds what the manager needs, and nothing else."""
+"""The roles in `config/rbac` hold what the manager needs, and nothing else."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from envtest import Cluster
-from envtest.installation import ROLE, Installation
-from envtest.rights.right import granted, used
+from envtest.installation import NAMESPACE, ROLE, Installation
+from envtest.rights.right import apart, granted
 from envtest.rights.role import text
 from envtest.rights.tour import Tour
+
+
+def roles() -> list[dict[str, Any]]:
+    """Everywhere, and at home."""
+    return list(yaml.safe_load_all(ROLE.read_text()))
 
 
 def test_the_role_has_no_rule_too_few_and_none_too_many(
     cluster: Cluster, installation: Installation, namespace: str, tmp_path: Path
 ) -> None:
-    assert installation.rules() == yaml.safe_load(ROLE.read_text())["rules"]
-    needed = used(Tour(cluster, installation, namespace, tmp_path).make())
-    held = granted(installation.rules())
-    assert sorted(map(str, needed - held)) == [], "missing: run `make rights`"
-    assert sorted(map(str, held - needed)) == [], "unused: run `make rights`"
+    assert [installation.rules(), installation.rules_at_home()] == [role["rules"] for role in roles()]
+    needed = apart(Tour(cluster, installation, namespace, tmp_path).make(), NAMESPACE)
+    held = (granted(installation.rules()), granted(installation.rules_at_home()))
+    for where, wants, has in zip(("everywhere", "at home"), needed, held, strict=True):
+        assert sorted(map(str, wants - has)) == [], f"missing {where}: run `make rights`"
+        assert sorted(map(str, has - wants)) == [], f"unused {where}: run `make rights`"
 
 
 def test_the_role_file_is_what_its_generator_writes() -> None:
-    content = ROLE.read_text()
-    assert content == text(granted(yaml.safe_load(content)["rules"]))
+    everywhere, at_home = (granted(role["rules"]) for role in roles())
+    assert ROLE.read_text() == text(everywhere, at_home)
+    assert {right.resource for right in at_home} == {"leases"}

@@ -5,15 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from envtest.audit import Request
-from envtest.rights.right import Right, granted, used
+from envtest.rights.right import Right, apart, granted, used
 from envtest.rights.role import rules, text
 
 
 def request(
-    verb: str, resource: str, group: str = "", *, code: int = 200, subresource: str = "", **answered: Any
+    verb: str,
+    resource: str,
+    group: str = "",
+    *,
+    code: int = 200,
+    subresource: str = "",
+    namespace: str = "ns",
+    **answered: Any,
 ) -> Request:
     return Request(
-        user="u", verb=verb, group=group, resource=resource, subresource=subresource, namespace="ns", name="n", code=code,
+        user="u", verb=verb, group=group, resource=resource, subresource=subresource, namespace=namespace, name="n", code=code,
         sent={}, answered=answered,
     )  # fmt: skip
 
@@ -62,4 +69,17 @@ def test_resources_that_share_their_verbs_share_a_rule_and_nothing_is_lost() -> 
         {"apiGroups": ["apps"], "resources": ["deployments/scale"], "verbs": ["patch"]},
     ]
     assert granted(found) == rights
-    assert text(rights) == text(sorted(rights, reverse=True))
+    assert text(rights, rights) == text(sorted(rights, reverse=True), sorted(rights, reverse=True))
+
+
+def test_what_is_touched_only_at_home_is_a_right_there() -> None:
+    requests = [
+        request("update", "leases", "coordination.k8s.io", namespace="home"),
+        request("get", "secrets", namespace="home"),
+        request("list", "secrets", namespace=""),
+        request("create", "events", "events.k8s.io", namespace="home"),
+        request("patch", "events", "events.k8s.io", namespace="ns"),
+    ]
+    everywhere, at_home = apart(requests, "home")
+    assert at_home == {Right("coordination.k8s.io", "leases", "update")}
+    assert everywhere == used(requests) - at_home

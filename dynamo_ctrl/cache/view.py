@@ -70,6 +70,9 @@ class Selective(Protocol):
 SELECTORS: Final = 1_000
 """How many parsed selectors a view remembers; then it begins anew."""
 
+WALK: Final = 0.004
+"""Seconds for which a walk keeps the loop."""
+
 
 class CachedView:
     """The `View` of informers. It lives as long as their handles; more can be opened to it, and closed again, at any time.
@@ -128,7 +131,7 @@ class CachedView:
         self, kind: Kind[O], *, namespace: str = "", selector: Mapping[str, str] | str | LabelSelector | None = None
     ) -> AsyncIterator[O]:
         """What `list` returns, one by one; the loop is given back whenever it was kept for a slice. Raises as `list` does."""
-        pace = Pace(self._clock)
+        pace = Pace(self._clock, WALK)
         for obj in self.list(kind, namespace=namespace, selector=selector):
             yield obj
             await pace.breathe()

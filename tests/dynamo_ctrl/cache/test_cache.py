@@ -42,7 +42,7 @@ def cache_over(engine: Any, **options: Any) -> Cache:
     return Cache(engine, clock=LoopClock(), options=CacheOptions(**options))
 
 
-async def test_informers_are_shared_by_kind_selector_and_projection(scripted: Any) -> None:
+async def test_r4_4_informers_are_shared_by_kind_selector_and_projection(scripted: Any) -> None:
     cache = cache_over(scripted())
     first = cache.informer(CONFIG_MAP, "a=b,c in (e,d)")
     same = cache.informer(CONFIG_MAP, " a=b, c in (d, e)", optional=True)
@@ -73,7 +73,9 @@ async def test_an_informer_that_is_added_while_it_runs_is_followed(scripted: Any
         await informer.wait_complete()
 
 
-async def test_the_last_handle_stops_the_informer_and_a_new_one_starts_afresh(scripted: Any, config_map: Make) -> None:
+async def test_r4_50_the_last_handle_stops_the_informer_and_a_new_one_starts_afresh(
+    scripted: Any, config_map: Make
+) -> None:
     engine = scripted()
     engine.page(config_map("a", 1), version=10)
     engine.stream()
@@ -132,7 +134,7 @@ async def test_a_callback_on_the_state_can_be_ended(scripted: Any) -> None:
     assert states == []
 
 
-async def test_only_so_many_lists_are_under_way_at_once(scripted: Any) -> None:
+async def test_r4_22_only_so_many_lists_are_under_way_at_once(scripted: Any) -> None:
     engine = scripted()
     cache = cache_over(engine, lists_at_once=2)
     informers = [cache.informer(kind) for kind in (CONFIG_MAP, POD, SECRET, SERVICE)]

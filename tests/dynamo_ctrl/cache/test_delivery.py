@@ -84,7 +84,7 @@ def test_keys_come_in_the_order_of_their_first_change(config_map: Make) -> None:
     assert [change.key.name for change in subscription.take()] == ["b", "a"]
 
 
-def test_memory_is_bounded_by_the_number_of_keys(config_map: Make) -> None:
+def test_r4_37_memory_is_bounded_by_the_number_of_keys_however_slow_the_reader(config_map: Make) -> None:
     subscription = synced()
     previous: ConfigMap | None = None
     for version in range(1000):

@@ -13,7 +13,9 @@ from dynamo_ctrl.testing.virtual_loop import settle
 Make = Callable[..., ConfigMap]
 
 
-async def test_a_missing_right_is_told_as_the_rule_that_grants_it(scene: Any, scripted: Any, config_map: Make) -> None:
+async def test_r4_51_a_missing_right_is_told_as_the_rule_that_grants_it(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
     engine = scripted()
     engine.refuse_list(Forbidden('configmaps is forbidden: User "u" cannot list resource "configmaps"'))
     async with scene(engine) as it:

@@ -65,7 +65,9 @@ async def test_events_change_the_store_and_are_told(scene: Any, scripted: Any, c
         assert change.new is None
 
 
-async def test_a_normal_end_resumes_without_a_list_and_stays_live(scene: Any, scripted: Any, config_map: Make) -> None:
+async def test_r4_17c_the_end_of_a_watch_resumes_without_a_list_and_stays_live(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
     engine = scripted()
     engine.page(version=10)
     first, second = engine.stream(), engine.stream()
@@ -82,7 +84,7 @@ async def test_a_normal_end_resumes_without_a_list_and_stays_live(scene: Any, sc
 
 
 @pytest.mark.parametrize("error", [Unanswered("no event within 150 s"), Unreachable("connection reset")])
-async def test_a_half_open_stream_is_watched_again(
+async def test_r4_13_a_half_open_stream_is_watched_again_without_a_list(
     scene: Any, scripted: Any, config_map: Make, error: Exception
 ) -> None:
     engine = scripted()
@@ -124,7 +126,7 @@ async def test_410_lists_anew_and_tells_only_what_differs(scene: Any, scripted: 
         assert it.phases == [Phase.LIVE, Phase.STALE, Phase.LIVE]
 
 
-async def test_a_server_restored_from_a_backup_is_followed(scene: Any, scripted: Any, config_map: Make) -> None:
+async def test_r4_15_a_server_restored_from_a_backup_is_followed(scene: Any, scripted: Any, config_map: Make) -> None:
     engine = scripted()
     engine.page(config_map("a", 900, data={"k": "new"}), config_map("b", 901), version=950)
     engine.stream().send("ERROR", GONE)

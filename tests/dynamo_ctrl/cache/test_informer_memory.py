@@ -276,7 +276,7 @@ DEFINITION = {
 }
 
 
-async def test_a_definition_that_comes_late_is_picked_up_and_its_removal_is_noticed() -> None:
+async def test_r4_49_a_definition_that_comes_late_is_picked_up_and_its_removal_is_noticed() -> None:
     core = server()
     cache = Cache(MemoryEngine(core), clock=LoopClock())
     informer = cache.informer(GADGET, optional=True)
@@ -303,7 +303,7 @@ async def test_a_definition_that_comes_late_is_picked_up_and_its_removal_is_noti
         assert told[-1].new is None
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.data())
 async def test_after_any_faults_the_cache_and_the_reader_have_what_the_server_has(data: st.DataObject) -> None:
     core = server("n1", "n2")

@@ -91,7 +91,7 @@ def test_an_object_without_managed_fields_keeps_its_very_bytes() -> None:
     assert obj.raw is raw
 
 
-def test_what_is_kept_does_not_keep_the_server_s_text_alive() -> None:
+def test_r4_5_what_is_kept_does_not_keep_the_servers_text_alive() -> None:
     raw = b'{"metadata":{"name":"a","namespace":"ns","managedFields":[{"manager":"m"}]}}'
     obj = Intake(CONFIG_MAP).read(raw)
     assert obj is not None

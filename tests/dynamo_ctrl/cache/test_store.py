@@ -36,7 +36,7 @@ def add_index(store: Store[Any], index: Index[Any]) -> None:
         pass
 
 
-def test_nothing_of_a_replacement_is_visible_before_it_is_complete(config_map: Make) -> None:
+def test_r4_17_nothing_of_a_replacement_is_visible_before_it_is_complete(config_map: Make) -> None:
     store = filled(config_map("a", 1, labels={"x": "1"}, owner="o"))
     staging = store.stage("")
     staging.add(config_map("b", 2, labels={"x": "1"}, owner="o"))

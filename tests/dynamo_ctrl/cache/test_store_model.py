@@ -325,5 +325,5 @@ class StoreMachine(RuleBasedStateMachine):
             assert {obj.key: obj for obj in self.store.told()} == self.told
 
 
-StoreMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+StoreMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=50, deadline=None)
 TestStore = StoreMachine.TestCase

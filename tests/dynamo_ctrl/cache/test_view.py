@@ -64,7 +64,9 @@ async def test_reads(scripted: Any, config_map: Make) -> None:
     assert view.serves(CONFIG_MAP)
 
 
-async def test_a_list_is_the_readers_own_and_its_objects_are_shared(scripted: Any, config_map: Make) -> None:
+async def test_r4_1_a_list_is_the_readers_own_and_its_objects_are_shared_and_not_copied(
+    scripted: Any, config_map: Make
+) -> None:
     informer = informer_of(scripted())
     fill(informer, config_map("a", 1))
     view = CachedView({CONFIG_MAP: informer})

@@ -26,6 +26,7 @@ from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT, D
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.names import Label
+from dynamo_graph.component.checkpoints import Checkpoints
 from dynamo_graph.component.generations import StoredHashes
 from dynamo_graph.component.program import ComponentProgram
 from dynamo_graph.component.ssh_keys import PRIVATE_KEY, PUBLIC_KEY
@@ -93,9 +94,14 @@ class GraphWorld:
         absent: Iterable[Kind[Any]] = ORCHESTRATORS,
     ) -> None:
         self.cache = FakeCache(objects, absent=absent)
-        self.programs: list[object] = [
-            GraphProgram(),
-            ComponentProgram(config, make_keys=fixed_keys),
+        self.programs: list[object] = []
+        self.restart(config)
+
+    def restart(self, config: OperatorConfig | None = None, *, checkpoints: Checkpoints | None = None) -> None:
+        """The operator goes, and another one comes with that configuration."""
+        self.programs[:] = [
+            GraphProgram(config, checkpoints=checkpoints),
+            ComponentProgram(config, make_keys=fixed_keys, checkpoints=checkpoints),
             ComponentDeploymentProgram(config),
             ScalingAdapterProgram(),
         ]

@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check format generate rights cluster bench bench-quick clean
+.PHONY: help run test check format generate rights cluster bench bench-build bench-quick clean
 help: ## what this file can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -49,7 +49,11 @@ cluster: $(STAMP) ## a real test cluster; prints its kubeconfig path, stops on C
 	@$(BIN)/python -m envtest
 
 bench: $(STAMP) ## side by side with controller-runtime, kube-rs and kopf; single rows: make bench ROWS=fill-10k,get
-	@$(BIN)/python -m tests.benchmarks $(if $(ROWS),--rows $(ROWS)) $(if $(SERVER),--kubeconfig $(SERVER))
+	@$(BIN)/python -m tests.benchmarks $(if $(ROWS),--rows $(ROWS)) $(if $(MINUTES),--minutes $(MINUTES)) \
+		$(if $(SERVER),--kubeconfig $(SERVER))
+
+bench-build: $(STAMP) ## build what bench needs into the cache folder, so that a run only measures
+	@$(BIN)/python -m tests.benchmarks --build
 
 bench-quick: $(STAMP) ## the in-process benchmarks of ours alone, small, to see that they run
 	@$(BIN)/python -m tests.benchmarks --quick

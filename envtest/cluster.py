@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from envtest import audit, control_plane, kubeconfig
+from envtest import audit, control_plane, etcd, kubeconfig
 from envtest.api import Api, ApiError, wait_for
 from envtest.binaries import Binaries
 from envtest.certificates import Authority, Pair, private_key_pem
@@ -44,6 +44,7 @@ class ClusterOptions:
         nodes: how many nodes there are from the start; 0 without kwok.
         timeout: seconds for each component to come up.
         apiserver: further flags of the API server, as `--name=value`.
+        data: what etcd begins with: a copy of this folder, which `Cluster.keep` of another cluster wrote.
     """
 
     controllers: Sequence[str] = ("*",)
@@ -52,6 +53,7 @@ class ClusterOptions:
     nodes: int = 1
     timeout: float = 60.0
     apiserver: Sequence[str] = ()
+    data: Path | None = None
 
 
 class Cluster:
@@ -151,6 +153,16 @@ class Cluster:
         self.stop_apiserver()
         self.start_apiserver()
 
+    def keep(self, folder: Path) -> None:
+        """Write what is stored now, without its history, into a new folder, for `ClusterOptions.data` of another cluster.
+
+        The API server is away meanwhile.
+        """
+        self.stop_apiserver()
+        etcd.forget_history(self.etcd_url, within=self._options.timeout)
+        shutil.copytree(self._layout.data, folder)
+        self.start_apiserver()
+
     def user(self, name: str, groups: Sequence[str] = ()) -> Path:
         """The kubeconfig (a client certificate) of the plain user `name`, who has no right beyond what RBAC gives it."""
         path = self.directory / f"user-{secrets.token_hex(4)}.kubeconfig"
@@ -214,6 +226,8 @@ class Cluster:
         return kubeconfig.write(path, url=self.url, authority=authority, user=user, credentials=credentials)
 
     def _start_etcd(self) -> None:
+        if self._options.data is not None:
+            shutil.copytree(self._options.data, self._layout.data)
         process = self._spawn("etcd", control_plane.etcd(self._layout), remove=self.directory)
         self._await(process, lambda: b"true" in _read(f"{self._layout.etcd_url}/health"))
 

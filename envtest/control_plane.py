@@ -41,6 +41,11 @@ class Layout:
         return f"http://127.0.0.1:{self.etcd_port}"
 
     @property
+    def data(self) -> Path:
+        """What etcd stores."""
+        return self.directory / "etcd"
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's kubeconfig."""
         return self.directory / "admin.kubeconfig"
@@ -77,7 +82,7 @@ def etcd(layout: Layout) -> tuple[str, ...]:
     """A single member that does not wait for the disk."""
     peer = f"http://127.0.0.1:{layout.etcd_peer_port}"
     return (
-        f"--data-dir={layout.directory / 'etcd'}",
+        f"--data-dir={layout.data}",
         f"--listen-client-urls={layout.etcd_url}",
         f"--advertise-client-urls={layout.etcd_url}",
         f"--listen-peer-urls={peer}",

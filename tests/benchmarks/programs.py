@@ -1,4 +1,4 @@
-"""The programs that are measured, found in the cache folder or built into it.
+"""The programs that are measured, and whatever else takes long to make: found in the cache folder or made there.
 
 The cache is `$XDG_CACHE_HOME/dynamo-ctrl/benchmarks`, beside that of `envtest`. Each program is named by a hash of its sources
 and its toolchain, so nothing there is ever stale. What cannot be built here is missing, with the reason, and is no error.
@@ -6,7 +6,6 @@ and its toolchain, so nothing there is ever stale. What cannot be built here is 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -87,7 +86,7 @@ def _controller_runtime(progress: Progress) -> tuple[str, ...]:
     def build(target: Path) -> None:
         _run([str(toolchain.go), "build", "-C", str(sources), *flags, "-o", str(target), "."], environment)
 
-    return (str(_built("controller-runtime", sources, toolchain.version, build, progress)),)
+    return (_built("controller-runtime", sources, toolchain.version, build, progress),)
 
 
 def _kube_rs(progress: Progress) -> tuple[str, ...]:
@@ -105,26 +104,19 @@ def _kube_rs(progress: Progress) -> tuple[str, ...]:
         _run([cargo, "build", "--release", "--quiet", "--manifest-path", manifest], environment)
         shutil.copy2(work / "target" / "release" / "peerbench", target)
 
-    return (str(_built("kube-rs", sources, version, build, progress)),)
+    return (_built("kube-rs", sources, version, build, progress),)
 
 
 def _kopf(progress: Progress) -> tuple[str, ...]:
     sources = PEERS / "kopf"
 
     def build(target: Path) -> None:
-        shutil.rmtree(target, ignore_errors=True)
         _run([sys.executable, "-m", "venv", str(target)])
         pip = [str(target / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
         _run([*pip, "--require-hashes", "--only-binary=:all:", "-r", str(sources / "requirements.txt")])
-        (target / "whole").touch()
 
     version = f"{sys.version} {sys.prefix}"
-    name = f"kopf-{_key(sources / 'requirements.txt', version)}"
-    environment = _root() / name
-    with _lock(name, progress):
-        if not (environment / "whole").exists():
-            progress("bench: installing kopf")
-            build(environment)
+    environment = kept("kopf", [sources / "requirements.txt"], version, build, progress, "installing kopf")
     return (str(environment / "bin" / "python"), str(sources / "operator_bench.py"))
 
 
@@ -137,32 +129,36 @@ _BUILDERS: Final[Mapping[Library, Callable[[Progress], tuple[str, ...]]]] = {
 }
 
 
-def _root() -> Path:
-    return cache_root().with_name("benchmarks")
+def _built(name: str, sources: Path, version: str, build: Callable[[Path], None], progress: Progress) -> str:
+    return str(kept(name, [sources], version, build, progress, f"building the program of {name}"))
 
 
-def _key(sources: Path, *more: str) -> str:
-    """A hash of everything in `sources` (a folder or a file) and of what else decides the result."""
-    digest = hashlib.sha256(repr((more, os.uname().sysname, os.uname().machine)).encode())
-    files = [sources] if sources.is_file() else sorted(path for path in sources.rglob("*") if path.is_file())
-    for path in files:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _built(name: str, sources: Path, version: str, build: Callable[[Path], None], progress: Progress) -> Path:
+def kept(
+    name: str, sources: Sequence[Path], version: str, make: Callable[[Path], None], progress: Progress, doing: str
+) -> Path:
+    """The file or folder of that name in the cache folder, made by `make(path)` where it is missing, by one run at a time."""
     target = _root() / f"{name}-{_key(sources, version)}"
-    with _lock(target.name, progress):
+    with locked(_root() / f"{target.name}.lock", waiting=lambda: progress("bench: another run is at it; waiting")):
         if not target.exists():
-            progress(f"bench: building the program of {name}")
+            progress(f"bench: {doing}")
             partial = target.with_name(f"{target.name}.partial")
-            build(partial)
+            shutil.rmtree(partial, ignore_errors=True)
+            make(partial)
             partial.replace(target)
     return target
 
 
-def _lock(name: str, progress: Progress) -> contextlib.AbstractContextManager[None]:
-    return locked(_root() / f"{name}.lock", waiting=lambda: progress("bench: another run is building; waiting"))
+def _root() -> Path:
+    return cache_root().with_name("benchmarks")
+
+
+def _key(sources: Sequence[Path], version: str) -> str:
+    """A hash of everything in `sources` (folders or files) and of what else decides the result."""
+    digest = hashlib.sha256(repr((version, os.uname().sysname, os.uname().machine)).encode())
+    for source in sources:
+        for path in sorted(path for path in (source, *source.rglob("*")) if path.is_file()):
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from envtest import Api, EnvtestError
+from envtest import EnvtestError
+from tests.benchmarks.data import Served, find_data
 from tests.benchmarks.experiments import EXPERIMENTS
 from tests.benchmarks.plan import Experiment, Line, Place, Way
 from tests.benchmarks.process import Answer, MeasurementFailed
 from tests.benchmarks.programs import Library, Programs
-from tests.benchmarks.scenes import SCENES, Scene, Seeder, WrongScene
+from tests.benchmarks.scenes import SCENES, Scene, WrongScene
 from tests.benchmarks.server import at_kubeconfig, cluster
 
-BUDGET: Final = 44 * 60.0
-"""Seconds for a whole run. What has not begun by then is left out, and is told."""
+MINUTES: Final = 44.0
+"""For a whole run with everything built. What has not begun by then is left out, and is told."""
 
 FAILURES: Final = 2
 """After so many failures in one experiment a way is not tried again there."""
@@ -68,37 +71,38 @@ class Run:
         self._deadline = deadline
 
     def carry_out(self, experiments: tuple[Experiment, ...], kubeconfig: Path | None = None) -> None:
-        """All of them, on a server of our own or on that of `kubeconfig`."""
-        with ExitStack() as stack:
-            reached: Seeder | None = None
-            place = Place(self._programs, {})
-            for scene in SCENES:
-                here = [experiment for experiment in experiments if experiment.scene == scene]
-                if not here:
-                    continue
-                try:
-                    if scene.served:
-                        if reached is None:
-                            reached, place = self._serve(stack, kubeconfig)
-                        reached.reach(scene)
-                except (EnvtestError, MeasurementFailed, WrongScene, OSError) as error:
-                    self._failed(f"scene {scene.name!r}: {error}")
-                    continue
-                self._play(scene, here, place)
+        """All of them, on servers of our own or on that of `kubeconfig`."""
+        by_scene = {scene: [each for each in experiments if each.scene == scene] for scene in SCENES}
+        for large, scenes in groupby((scene for scene in SCENES if by_scene[scene]), key=lambda scene: scene.large):
+            with ExitStack() as stack:
+                serve = functools.partial(self._serve, stack, kubeconfig, large=large)
+                self._scenes({scene: by_scene[scene] for scene in scenes}, serve)
 
-    def _serve(self, stack: ExitStack, kubeconfig: Path | None) -> tuple[Seeder, Place]:
+    def _scenes(self, by_scene: Mapping[Scene, Sequence[Experiment]], serve: Callable[[], Served]) -> None:
+        """Play those scenes on one server."""
+        served: Served | None = None
+        for scene, experiments in by_scene.items():
+            place = Place(self._programs, {})
+            try:
+                if scene.served:
+                    served = served or serve()
+                    served.seeder.reach(scene)
+                    place = Place(self._programs, served.environment)
+            except (EnvtestError, MeasurementFailed, WrongScene, OSError) as error:
+                self._failed(f"scene {scene.name!r}: {error}")
+                continue
+            self._play(scene, experiments, place)
+
+    def _serve(self, stack: ExitStack, kubeconfig: Path | None, *, large: bool) -> Served:
         peerbench = self._programs.commands.get(Library.CONTROLLER_RUNTIME)
         if peerbench is None:
             raise MeasurementFailed("the program that seeds the server could not be built")
-        api: Api
-        if kubeconfig is None:
-            self._progress("bench: starting etcd and kube-apiserver")
-            running = stack.enter_context(cluster(self._progress))
-            kubeconfig, api = running.kubeconfig, running.api
-        else:
-            api = at_kubeconfig(kubeconfig)
-        environment = {"KUBECONFIG": str(kubeconfig)}
-        return Seeder(api, environment, peerbench, self._progress), Place(self._programs, environment)
+        if kubeconfig is not None:
+            return Served(at_kubeconfig(kubeconfig), kubeconfig, peerbench, self._progress)
+        self._progress("bench: starting etcd and kube-apiserver")
+        data = find_data(peerbench, self._progress) if large else None
+        running = stack.enter_context(cluster(self._progress, data))
+        return Served(running.api, running.kubeconfig, peerbench, self._progress)
 
     def _play(self, scene: Scene, experiments: Iterable[Experiment], place: Place) -> None:
         self._progress(f"bench: {scene.name}")
@@ -119,7 +123,7 @@ class Run:
     def _take(self, experiment: Experiment, way: Way, place: Place, which: str) -> Answer | None:
         what = f"{experiment.name}: {way.name}, {which}"
         if time.monotonic() > self._deadline:
-            self._failed(f"{what}: left out, the run was over its {BUDGET / 60:.0f} minutes")
+            self._failed(f"{what}: left out, the time of the run was over")
             return None
         began = time.monotonic()
         try:

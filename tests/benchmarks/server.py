@@ -6,12 +6,14 @@ import base64
 import signal
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import yaml
 
 from envtest import Api, Cluster, ClusterOptions, find_binaries
+from envtest.build import KUBERNETES
 
 BINARIES: Final = ("etcd", "kube-apiserver")
 
@@ -28,9 +30,14 @@ OPTIONS: Final = ClusterOptions(
 )
 
 
-def cluster(progress: Callable[[str], None]) -> Cluster:
-    """The server, not started yet. Raises `EnvtestError` where there can be none."""
-    return Cluster(find_binaries(BINARIES, progress=progress), OPTIONS)
+def cluster(progress: Callable[[str], None], data: Path | None = None) -> Cluster:
+    """The server, not started yet; etcd begins with a copy of `data`. Raises `EnvtestError` where there can be none."""
+    return Cluster(find_binaries(BINARIES, progress=progress), replace(OPTIONS, data=data))
+
+
+def storage_version() -> str:
+    """Names the format of what a server stores."""
+    return f"kube-apiserver {KUBERNETES}"
 
 
 def at_kubeconfig(path: Path) -> Api:

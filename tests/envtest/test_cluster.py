@@ -8,6 +8,7 @@ import secrets
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,20 @@ def test_a_restarted_apiserver_has_its_address_and_its_objects() -> None:
         directory = cluster.directory
     assert not directory.exists()
     assert processes_that_mention(str(directory)) == []
+
+
+@pytest.mark.slow
+def test_what_a_cluster_kept_is_what_another_begins_with(tmp_path: Path) -> None:
+    path, alone = "/api/v1/namespaces/default/configmaps", ClusterOptions(controllers=(), scheduler=False, kwok=False)
+    with Cluster(find_binaries(), alone) as first:
+        first.api.create(path, {"metadata": {"name": "stored"}})
+        first.keep(tmp_path / "data")
+        first.api.create(path, {"metadata": {"name": "later"}})
+    with Cluster(find_binaries(), replace(alone, data=tmp_path / "data")) as second:
+        names = {item["metadata"]["name"] for item in second.api.get(path)["items"]}
+        assert "stored" in names
+        assert "later" not in names
+        second.api.create(path, {"metadata": {"name": "more"}})
 
 
 @pytest.mark.slow

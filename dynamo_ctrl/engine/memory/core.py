@@ -25,6 +25,7 @@ from dynamo_ctrl.engine.memory import failure, lifecycle, paging, patching, requ
 from dynamo_ctrl.engine.memory.builtins import builtins, registered
 from dynamo_ctrl.engine.memory.catalogue import Catalogue
 from dynamo_ctrl.engine.memory.crds import Definitions
+from dynamo_ctrl.engine.memory.field_error import quote
 from dynamo_ctrl.engine.memory.garbage import Collector
 from dynamo_ctrl.engine.memory.history import Feed, Revision, spoken
 from dynamo_ctrl.engine.memory.metadata import metadata_errors, update_errors
@@ -262,7 +263,7 @@ class Core:
                 raise failure.version_required(served, old.key.name)
             return
         if not (asked.isascii() and asked.isdigit()):
-            quoted = failure.quote(asked)
+            quoted = quote(asked)
             raise failure.internal(f"strconv.ParseUint: parsing {quoted}: invalid syntax")
         if int(asked) != old.version:
             raise failure.modified(served, old.key.name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import names, rules
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value, required, unsupported
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, required, unsupported
 from dynamo_ctrl.engine.memory.schema import Schema
 from dynamo_ctrl.engine.memory.served import Tree
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import failure, lifecycle
 from dynamo_ctrl.engine.memory.crd_rules import definition_errors
-from dynamo_ctrl.engine.memory.failure import FieldError
+from dynamo_ctrl.engine.memory.field_error import FieldError
 from dynamo_ctrl.engine.memory.history import Revision
 from dynamo_ctrl.engine.memory.scaling import scale_errors
 from dynamo_ctrl.engine.memory.schema import Schema

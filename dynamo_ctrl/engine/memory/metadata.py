@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import failure, names
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value, required
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, quote, required
 from dynamo_ctrl.engine.memory.lifecycle import FOREGROUND, ORPHAN
 from dynamo_ctrl.engine.memory.served import Served, Tree
 
@@ -145,7 +145,7 @@ def update_errors(metadata: Tree, old: Tree) -> list[FieldError]:
     if "deletionTimestamp" in old:
         added = [f for f in metadata.get("finalizers") or [] if f not in (old.get("finalizers") or [])]
         if added:
-            listed = ", ".join(failure.quote(f) for f in sorted(added))
+            listed = ", ".join(quote(f) for f in sorted(added))
             errors.append(
                 forbidden_field(
                     "metadata.finalizers",

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from dynamo_ctrl.engine.memory.failure import FieldError, FieldReason, invalid_value
+from dynamo_ctrl.engine.memory.field_error import FieldError, FieldReason, invalid_value
 
 _LABEL_TEXT: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL: Final = re.compile(_LABEL_TEXT)

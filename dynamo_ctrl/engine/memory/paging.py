@@ -14,7 +14,7 @@ import msgspec
 
 from dynamo_ctrl.engine.errors import Expired
 from dynamo_ctrl.engine.memory import failure
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, unsupported
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, quote, unsupported
 from dynamo_ctrl.engine.memory.history import Filter
 from dynamo_ctrl.engine.memory.table import State, Table
 from dynamo_ctrl.engine.port import ListOptions, Page
@@ -34,8 +34,8 @@ def parse_version(text: str, *, what: str = "invalid resource version: ") -> int
     """The number in a resourceVersion; 0 for none. Raises `BadRequest`."""
     if text and not (text.isascii() and text.isdigit()):
         raise failure.bad_request(
-            f"{what}resourceVersion: Invalid value: {failure.quote(text)}: strconv.ParseUint: parsing "
-            f"{failure.quote(text)}: invalid syntax"
+            f"{what}resourceVersion: Invalid value: {quote(text)}: strconv.ParseUint: parsing "
+            f"{quote(text)}: invalid syntax"
         )
     return int(text or 0)
 

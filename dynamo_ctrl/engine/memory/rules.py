@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import date, datetime
 from typing import Any, Final, Protocol, TypeAlias
 
-from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value, unsupported, wrong_type
+from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value, unsupported, wrong_type
 
 
 class Checker(Protocol):

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value
+from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value
 from dynamo_ctrl.engine.memory.served import ScalePaths, Tree
 
 

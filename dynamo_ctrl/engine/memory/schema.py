@@ -18,7 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from dynamo_ctrl.engine.memory import metadata, rules
-from dynamo_ctrl.engine.memory.failure import FieldError, duplicate, required, wrong_type
+from dynamo_ctrl.engine.memory.field_error import FieldError, duplicate, required, wrong_type
 from dynamo_ctrl.engine.memory.served import Tree, same
 
 _ENVELOPE: Final = frozenset({"apiVersion", "kind", "metadata"})

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from dynamo_ctrl.engine.memory.failure import FieldError
+from dynamo_ctrl.engine.memory.field_error import FieldError
 
 Tree: TypeAlias = dict[str, Any]
 """A plain JSON object that belongs to the request that is being served."""

@@ -9,6 +9,7 @@ import msgspec
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.engine.errors import EngineError, Expired
 from dynamo_ctrl.engine.memory import failure
+from dynamo_ctrl.engine.memory.field_error import quote
 from dynamo_ctrl.engine.memory.history import Feed, Filter, spoken
 from dynamo_ctrl.engine.memory.served import Served
 from dynamo_ctrl.engine.memory.store import Store
@@ -37,7 +38,7 @@ def parse_start(options: WatchOptions) -> int:
     """The version after which events are wanted; 0 for "replay what exists". Raises `ServerError` for no number."""
     text = options.resource_version
     if text and not (text.isascii() and text.isdigit()):
-        quoted = failure.quote(text)
+        quoted = quote(text)
         raise failure.internal(
             f"resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
         )

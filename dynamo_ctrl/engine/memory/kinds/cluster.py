@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Final
 
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value, required
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, required
 from dynamo_ctrl.engine.memory.kinds.filling import drop_empty, fill, items, section
 from dynamo_ctrl.engine.memory.served import Strategy, Tree
 

@@ -7,7 +7,7 @@ import binascii
 from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import names
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value
 from dynamo_ctrl.engine.memory.kinds.filling import drop_empty, fill, items, section
 from dynamo_ctrl.engine.memory.served import Strategy, Tree
 

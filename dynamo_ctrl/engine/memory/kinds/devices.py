@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value, required
+from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value, required
 from dynamo_ctrl.engine.memory.kinds.filling import fill, items, section
 from dynamo_ctrl.engine.memory.served import Strategy, Tree, same
 

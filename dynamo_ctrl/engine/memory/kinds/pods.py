@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from dynamo_ctrl.engine.memory.failure import FieldError, forbidden_field, invalid_value, required, unsupported
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, required, unsupported
 from dynamo_ctrl.engine.memory.kinds.filling import drop_empty, fill, items, section
 from dynamo_ctrl.engine.memory.served import Strategy, Tree
 

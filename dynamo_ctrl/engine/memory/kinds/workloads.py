@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from dynamo_ctrl.engine.memory import names
-from dynamo_ctrl.engine.memory.failure import FieldError, invalid_value, required
+from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value, required
 from dynamo_ctrl.engine.memory.kinds.filling import drop_empty, fill, section
 from dynamo_ctrl.engine.memory.kinds.pods import default_pod_spec, pod_spec_errors
 from dynamo_ctrl.engine.memory.served import Strategy, Tree

@@ -14,7 +14,6 @@ from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.content import Content
 from dynamo_ctrl.cache.index import NAMES, STEP, Index, Where, popped, where
 from dynamo_ctrl.cache.overlay import OwnWrites
-from dynamo_ctrl.cache.versions import Older
 from dynamo_ctrl.objects.object import Object
 
 O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
@@ -42,14 +41,12 @@ class Staging(Generic[O]):
         indexes: Iterable[Index[O]],
         *,
         comparable: bool,
-        compare: Older,
     ) -> None:
         self.scope = scope
         self.content: Content[O] = Content(indexes, namespace=scope)
         self._live = live
         self._own = own
         self._comparable = comparable
-        self._older = compare
         self._fresh = not live.count and all(entry.told is None for _, entry in own.within(scope))
         self._changed: dict[Where, O] = {}
         self._before: Mapping[Where, O | None] = {}
@@ -71,12 +68,6 @@ class Staging(Generic[O]):
             obj.inherit(old)
         self._changed[at] = obj
         self.content.put(obj)
-
-    def follow(self, obj: O) -> None:
-        """An event while the initial objects are still being sent. A state that is not newer than the one here is dropped."""
-        known = self.content.get(where(obj))
-        if known is None or self._older(known.metadata.resource_version, obj.metadata.resource_version):
-            self.add(obj)
 
     def drop(self, at: Where) -> None:
         """Forget what was laid aside at `at`."""

@@ -217,7 +217,8 @@ class SharedInformer(Generic[O]):
 
     def deleted(self, at: Where, uid: str) -> None:
         """An object that we deleted."""
-        self.store.deleted(at, uid)
+        if self.state.phase is not Phase.STOPPED:
+            self.store.deleted(at, uid)
 
     # --- for reflectors (`dynamo_ctrl.cache.sink`)
 

@@ -48,6 +48,7 @@ class Store(Generic[O]):
         self._indexes: dict[str, Index[O]] = {}
         self._building: dict[str, object] = {}
         self._stagings: list[Staging[O]] = []
+        self._past_failures = 0  # of extractors, on contents and of indexes that are gone
         self.own: OwnWrites[O] = OwnWrites(own_writes, compare)
         self._arrange()
 
@@ -126,7 +127,6 @@ class Store(Generic[O]):
             self.own,
             self._indexes.values(),
             comparable=comparable,
-            compare=self._older,
         )
         self._stagings.append(staging)
         return staging
@@ -155,6 +155,7 @@ class Store(Generic[O]):
                 content.remove(at)
             else:
                 content.put(own)
+        self._past_failures += sum(written.index_failures.values())
         self._contents[scope] = content
         self._versions[scope] = version
         self._arrange()
@@ -255,6 +256,7 @@ class Store(Generic[O]):
         """Keep that index no more. The steps that are returned give its memory back."""
         del self._indexes[name]
         self._building.pop(name, None)
+        self._past_failures += sum(content.index_failures[name] for content in self._contents.values())
         contents = (*self._contents.values(), *(staging.content for staging in self._stagings))
         return (step for content in [content.unindex(name) for content in contents] for step in content)
 
@@ -335,8 +337,8 @@ class Store(Generic[O]):
 
     @property
     def index_failures(self) -> int:
-        """How often an extractor raised on the present content."""
-        return sum(sum(content.index_failures.values()) for content in self._contents.values())
+        """How often an extractor raised."""
+        return self._past_failures + sum(sum(content.index_failures.values()) for content in self._contents.values())
 
     def release(self) -> Iterator[None]:
         """Forget everything, a bounded piece in each step. Nobody may read it any more."""

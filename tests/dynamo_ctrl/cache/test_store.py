@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dynamo_ctrl.cache.change import Change
+from dynamo_ctrl.cache.delivery import Subscription
 from dynamo_ctrl.cache.index import Buckets, Index, Where, where
 from dynamo_ctrl.cache.replacement import Staging
 from dynamo_ctrl.cache.store import Store
@@ -211,6 +212,51 @@ def test_an_extractor_that_raises_is_counted_logged_once_and_indexes_nothing(con
     assert (line["log_level"], line["index"], line["kind"], line["key"]) == ("warning", "size", "configmaps", "ns/b")
     assert list(store.by_index("size", "big")) == [], "the old value is gone although the new one cannot be told"
     assert len(store) == 3
+
+
+def test_failures_of_extractors_are_never_forgotten(config_map: Make, logs: list[Any]) -> None:
+    store = filled()
+    add_index(store, Index("size", CONFIG_MAP, lambda obj: [obj.data["size"]]))
+    for version in range(1, 4):
+        store.put("", config_map("a", version))
+    staging = store.stage("")
+    staging.add(config_map("b", 11, data={"size": "big"}))
+    assert store.index_failures == 3
+    store.replace(staging, "20")
+    assert store.index_failures == 3
+    store.put("", config_map("b", 21))
+    assert store.index_failures == 4
+    for _ in store.drop_index("size"):
+        pass
+    assert store.index_failures == 4
+
+
+def test_an_object_may_have_several_values_and_duplicates_count_once(config_map: Make) -> None:
+    store = filled()
+    add_index(store, Index("both", CONFIG_MAP, lambda obj: [*obj.data.values(), *obj.data.values()]))
+    store.put("", config_map("a", 1, data={"k": "x", "l": "y"}))
+    store.put("", config_map("b", 2, data={"k": "y", "l": "y"}))
+    found = {value: [obj.key.name for obj in store.by_index("both", value)] for value in "xyz"}
+    assert found == {"x": ["a"], "y": ["a", "b"], "z": []}
+    store.put("", config_map("a", 3, data={"k": "z", "l": "y"}))
+    found = {value: [obj.key.name for obj in store.by_index("both", value)] for value in "xyz"}
+    assert found == {"x": [], "y": ["a", "b"], "z": ["a"]}
+
+
+def test_r4_17b_an_object_that_nobody_has_heard_of_yet_leaves_no_ghost(config_map: Make) -> None:
+    """It came with an event that its reader has not taken, and a list that omits it comes before."""
+    store = filled(config_map("a", 1))
+    reader: Subscription[ConfigMap] = Subscription()
+    reader.begin(store.told())
+    reader.take()
+    reader.offer(store.put("", config_map("ghost", 11)))
+    staging = store.stage("")
+    staging.add(config_map("a", 1))
+    reader.offer(replaced(store, staging, "20"))
+    (change,) = reader.take()
+    assert (change.key.name, change.new) == ("ghost", None)
+    assert reader.take() == ()
+    assert [obj.key.name for obj in store.list()] == ["a"]
 
 
 def test_an_extractor_that_returns_one_string_is_a_mistake_and_not_an_index_of_letters(config_map: Make) -> None:

@@ -186,6 +186,22 @@ async def test_a_key_or_selector_that_cannot_be_read_is_refused(scripted: Any) -
         view.list(CONFIG_MAP, selector="a in b")
 
 
+async def test_kinds_come_to_a_view_and_go_from_it_at_any_time(scripted: Any, config_map: Make) -> None:
+    informer = informer_of(scripted(), namespaces=("ns",))
+    fill(informer, config_map("a", 1), scope="ns")
+    view = CachedView({})
+    assert (view.selection(CONFIG_MAP), view.serves(CONFIG_MAP)) == (None, False)
+    with pytest.raises(SourceUnavailable, match="neither watched nor read"):
+        view.get(CONFIG_MAP, "ns/a")
+    view.open(informer)
+    assert names(view.list(CONFIG_MAP)) == ["ns/a"]
+    assert view.selection(CONFIG_MAP) is informer.selection
+    view.close(CONFIG_MAP)
+    view.close(CONFIG_MAP)
+    with pytest.raises(SourceUnavailable, match="neither watched nor read"):
+        view.list(CONFIG_MAP)
+
+
 async def test_the_memory_of_selectors_is_bounded(scripted: Any) -> None:
     informer = informer_of(scripted())
     fill(informer)

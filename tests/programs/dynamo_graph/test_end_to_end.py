@@ -27,7 +27,7 @@ def successful(world: GraphWorld) -> bool:
     return world.graph().status.state == "successful"
 
 
-CHILDREN = 3  # discovery objects
+CHILDREN = 5  # the planner's account and its binding, and three objects for discovery
 FIRST_PASS = [
     ("patch", DGD),
     ("patch", DGD),

@@ -29,6 +29,7 @@ from dynamo_graph.component.rbac_labels import MANAGED_BY_OPERATOR
 from dynamo_graph.component.rsa_keys import RsaKeys
 from dynamo_graph.component_deployment.surroundings import registries_only
 from dynamo_graph.graph.selection import COMPONENT
+from dynamo_graph.namespaces import heard
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, identity_only
 from dynamo_graph.pods.indexes import BY_COMPONENT
 from dynamo_graph.pods.projection import slim_pod
@@ -69,7 +70,7 @@ class ComponentProgram:
         self._config = config or OperatorConfig()
         self._make_keys = make_keys or RsaKeys()
         self._checkpoints = checkpoints or NoCheckpoints()
-        self.watches = required(type(self).watches, self._config, GROUPS, MESH)
+        self.watches = heard(required(type(self).watches, self._config, GROUPS, MESH), self._config)
 
     def configured(self, document: JsonMap) -> ComponentProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""

@@ -33,6 +33,7 @@ from dynamo_graph.component_deployment.devices import (
 from dynamo_graph.component_deployment.model_service import BY_OWNER, concerns_owners
 from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
 from dynamo_graph.component_deployment.surroundings import registries_only
+from dynamo_graph.namespaces import heard
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_GROUP
 from dynamo_graph.pods.indexes import BY_SELECTOR
 from dynamo_graph.pods.mapping import crash_loop_moved, to_deployment
@@ -65,7 +66,7 @@ class ComponentDeploymentProgram:
 
     def __init__(self, config: OperatorConfig | None = None) -> None:
         self._config = config or OperatorConfig()
-        self.watches = required(type(self).watches, self._config, GROUPS, DEVICES)
+        self.watches = heard(required(type(self).watches, self._config, GROUPS, DEVICES), self._config)
 
     def configured(self, document: JsonMap) -> ComponentDeploymentProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""

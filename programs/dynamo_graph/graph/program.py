@@ -33,6 +33,7 @@ from dynamo_graph.capabilities import Capability, required
 from dynamo_graph.component.checkpoints import Checkpoints, NoCheckpoints, cleaned_up
 from dynamo_graph.graph import preflight, selection
 from dynamo_graph.graph.status import OWNERSHIP_CONFLICT, STORE_PROVIDER, Reason, became_true, failed, failed_attempt
+from dynamo_graph.namespaces import heard
 from dynamo_graph.orchestrators import DISAGGREGATED_SET, LEADER_WORKER_SET, POD_CLIQUE_SET, identity_only
 
 CAPABILITIES: Final[Mapping[str, Capability]] = {
@@ -68,7 +69,9 @@ class GraphProgram:
     def __init__(self, config: OperatorConfig | None = None, *, checkpoints: Checkpoints | None = None) -> None:
         self._config = config or OperatorConfig()
         self._checkpoints = checkpoints or NoCheckpoints()
-        self.watches = required(type(self).watches, self._config, capabilities.GROVE, capabilities.GROUPS)
+        self.watches = heard(
+            required(type(self).watches, self._config, capabilities.GROVE, capabilities.GROUPS), self._config
+        )
 
     def configured(self, document: JsonMap) -> GraphProgram:
         """The program under the operator configuration `document` (P 7). Raises `InvalidObject`."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import itertools
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from random import Random
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 from dynamo_ctrl.cache.cache import Cache
+from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.options import WatcherOptions
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.engine.errors import (
@@ -224,3 +227,36 @@ async def test_r4_54_a_kind_that_cannot_be_read_holds_no_other_one_up(scripted: 
         assert 'resources: ["secrets"]' in refused.state.reason
         assert (fine.state.phase, fine.ready) == (Phase.LIVE, True)
         assert view.get(CONFIG_MAP, "ns/a") is not None
+
+
+async def test_r4_6_what_a_relist_replaced_does_not_outlive_it(scene: Any, scripted: Any, config_map: Make) -> None:
+    engine = scripted()
+    engine.page(version=1)
+    blocks: list[int] = []
+    rounds, objects = 20, 200
+    async with scene(engine) as it:
+        it.informer.add_index(Index("data", CONFIG_MAP, lambda obj: obj.data.values()))
+        for number in range(1, 2 * rounds + 1):
+            version = number * 1000
+            engine.page(
+                *(
+                    config_map(
+                        f"n{at}",
+                        version + at,
+                        labels={"round": str(number)},
+                        owner=f"o{number}",
+                        data={"k": str(number)},
+                    )
+                    for at in range(objects)
+                ),
+                version=version,
+            )
+            engine.stream().send("ERROR", status(410, "Expired", "too old"))
+            await it.passing(70)
+            assert len(it.changes()) == objects
+            for kept in (engine.listed, engine.watched, it.states):
+                kept.clear()
+            if number % rounds == 0:
+                gc.collect()
+                blocks.append(sys.getallocatedblocks())
+    assert blocks[1] - blocks[0] < rounds * objects, "one block for an object would be too many"

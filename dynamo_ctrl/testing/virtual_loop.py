@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 T = TypeVar("T")
 
-ITERATIONS: Final = 5_000_000
+ITERATIONS: Final = 1_000_000
 """Turns of the loop in one run; more means that it will not come to an end."""
 
 RESOLUTION: Final = time.get_clock_info("monotonic").resolution

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from dynamo_ctrl.engine.errors import (
@@ -19,7 +17,7 @@ from dynamo_ctrl.engine.errors import (
 from dynamo_ctrl.testing.sweep import Sweep
 from dynamo_ctrl.testing.weather import AtRequest, Fate
 from dynamo_ctrl.testing.wire import REQUEST_TIMEOUT
-from tests.simulation.stage import Outcome, play
+from tests.simulation.stage import Outcome, play, same
 
 pytestmark = pytest.mark.slow
 
@@ -40,10 +38,10 @@ FATES = {
 
 
 @pytest.mark.parametrize("fate", [pytest.param(fate, id=name) for name, fate in FATES.items()])
-def test_any_request_may_have_that_fate(sweep: Sweep, ends_alike: Callable[[Outcome], None], fate: Fate) -> None:
+def test_any_request_may_have_that_fate(sweep: Sweep, undisturbed: Outcome, fate: Fate) -> None:
     def at(request: int) -> None:
         weather = AtRequest(request, fate)
-        ends_alike(play(weather=lambda name: weather))
+        same(play(weather=lambda name: weather), undisturbed)
         assert weather.struck is not None
 
     count = AtRequest(0)

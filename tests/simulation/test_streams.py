@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from dynamo_ctrl.cache.options import CacheOptions, WatcherOptions
 from dynamo_ctrl.manager.options import ManagerOptions
 from dynamo_ctrl.testing.sweep import Sweep
 from dynamo_ctrl.testing.weather import AtEvent, Break
-from tests.simulation.stage import Outcome, play
+from tests.simulation.stage import Outcome, play, same
 
 pytestmark = pytest.mark.slow
-
-Alike = Callable[[Outcome], None]
 
 STREAMING = ManagerOptions(cache=CacheOptions(watcher=WatcherOptions(initial="stream")))
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["lost", "told"])
 @pytest.mark.parametrize("how", Break, ids=lambda how: how.name.lower())
-def test_a_watch_that_breaks_at_any_event(
-    sweep: Sweep, undisturbed: Outcome, ends_alike: Alike, how: Break, before: bool
-) -> None:
+def test_a_watch_that_breaks_at_any_event(sweep: Sweep, undisturbed: Outcome, how: Break, before: bool) -> None:
     def at(event: int) -> None:
-        ends_alike(play(weather=lambda name: AtEvent(event, how, before=before)))
+        same(play(weather=lambda name: AtEvent(event, how, before=before)), undisturbed)
 
     sweep("events", range(1, undisturbed.told + 1), at)
 
 
 @pytest.mark.parametrize("how", Break, ids=lambda how: how.name.lower())
-def test_a_streaming_list_or_its_watch_that_breaks_at_any_event(sweep: Sweep, ends_alike: Alike, how: Break) -> None:
+def test_a_streaming_list_or_its_watch_that_breaks_at_any_event(sweep: Sweep, undisturbed: Outcome, how: Break) -> None:
     def at(event: int) -> None:
-        ends_alike(play(weather=lambda name: AtEvent(event, how, before=True), options=STREAMING))
+        same(play(weather=lambda name: AtEvent(event, how, before=True), options=STREAMING), undisturbed)
 
-    undisturbed = play(options=STREAMING)
-    ends_alike(undisturbed)
-    sweep("events", range(1, undisturbed.told + 1), at)
+    told = same(play(options=STREAMING), undisturbed).told
+    sweep("events", range(1, told + 1), at)

@@ -71,9 +71,9 @@ def test_nothing_old_is_deleted_before_the_new_one_is_ready(passes: int) -> None
     world.edit(CHANGED)
     for _ in range(passes):
         world.converge()
+    assert deletions(world) == []
     assert world.phase() == "InProgress"
     assert world.size(f"g-worker-{A}") == 2
-    assert deletions(world) == []
 
 
 @pytest.mark.parametrize(

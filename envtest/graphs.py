@@ -6,6 +6,9 @@ from typing import Any, Final
 
 GRAPHS: Final = "dynamographdeployments"
 COMPONENTS: Final = "dynamocomponentdeployments"
+SHARED: Final = ("serviceaccounts/planner-serviceaccount", "rolebindings/planner-serviceaccount-binding")
+"""What the manager makes once for all graphs of a namespace. It belongs to the namespace and goes with it."""
+
 IMAGE: Final = "registry.example/dynamo/frontend:1.4.0"
 
 Tree = dict[str, Any]
@@ -50,6 +53,12 @@ def _prefix(resource: str) -> str:
             return "/apis/scheduling.volcano.sh/v1beta1"
         case "roles" | "rolebindings":
             return "/apis/rbac.authorization.k8s.io/v1"
+        case "ingresses":
+            return "/apis/networking.k8s.io/v1"
+        case "virtualservices" | "destinationrules":
+            return "/apis/networking.istio.io/v1beta1"
+        case "inferencepools":
+            return "/apis/inference.networking.k8s.io/v1"
         case "events":
             return "/apis/events.k8s.io/v1"
         case _:

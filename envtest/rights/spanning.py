@@ -7,21 +7,14 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dynamo_graph.api.config import API_VERSION, KIND
 from envtest.graphs import COMPONENTS, Tree, component, graph
 from envtest.installation import NAMESPACE
-from envtest.rights import accounts
 from envtest.rights.steps import Steps
 
 SETS: Final = "leaderworkersets"
 TYPED: Final = {"apiVersion": "nvidia.com/v1beta1", "kind": "DynamoComponentDeployment"}
 
-CONFIG: Final[Tree] = {
-    "apiVersion": API_VERSION,
-    "kind": KIND,
-    "mpi": {"sshSecretName": "mpi-ssh-keys", "sshSecretNamespace": NAMESPACE},
-    **accounts.CONFIG,
-}
+CONFIG: Final[Tree] = {"mpi": {"sshSecretName": "mpi-ssh-keys", "sshSecretNamespace": NAMESPACE}}
 """The configuration of a manager that can make the keys."""
 
 

@@ -42,6 +42,11 @@ class Steps:
         made: Tree = self._api.create(path(self.namespace, resource), {"metadata": metadata, **content})
         return made
 
+    def get(self, resource: str, name: str) -> Tree:
+        """An object as it is now."""
+        found: Tree = self._api.get(path(self.namespace, resource, name))
+        return found
+
     def apply(self, wanted: Tree) -> None:
         """Server-side apply a graph."""
         where = path(self.namespace, GRAPHS, wanted["metadata"]["name"])

@@ -13,19 +13,19 @@ from typing import Final
 
 import yaml
 
+from dynamo_graph.api.config import API_VERSION, KIND
 from envtest.audit import Request
 from envtest.cluster import Cluster
 from envtest.graphs import COMPONENTS, GRAPHS, component, graph
 from envtest.installation import NAME, NAMESPACE, Installation
 from envtest.manager import ManagerProcess
 from envtest.proxy import Hold, Proxy
-from envtest.rights import scaling, spanning
-from envtest.rights.accounts import bound_anew, cluster_roles
+from envtest.rights import accounts, scaling, spanning, traffic
 from envtest.rights.optional_apis import optional_apis
 from envtest.rights.repeats import repeats
 from envtest.rights.steps import TIMEOUT, Steps
 
-UNSEEN: Final = (COMPONENTS, "deployments", "services", spanning.SETS, scaling.ADAPTERS)
+UNSEEN: Final = (COMPONENTS, "deployments", "services", spanning.SETS, scaling.ADAPTERS, *traffic.ALL)
 """What the manager cannot follow at first."""
 
 _POD: Final = {"containers": [{"name": "main", "image": "registry.example/foreign:1"}]}
@@ -54,20 +54,23 @@ class Tour:
             TimeoutError: something else did not happen.
         """
         config = self._directory / "config.yaml"
-        config.write_text(yaml.safe_dump(spanning.CONFIG))
+        parts = {**spanning.CONFIG, **accounts.CONFIG, **traffic.CONFIG}
+        config.write_text(yaml.safe_dump({"apiVersion": API_VERSION, "kind": KIND, **parts}))
         self._cluster.kubectl("-n", NAMESPACE, "delete", "lease", NAME, "--ignore-not-found")  # of an earlier tour
-        with cluster_roles(self._cluster), optional_apis(self._cluster), Proxy(self._cluster) as proxy:
+        with accounts.cluster_roles(self._cluster), optional_apis(self._cluster), Proxy(self._cluster) as proxy:
             kubeconfig = proxy.kubeconfig(self._installation.kubeconfig())
             unseen = {kind: proxy.hold("GET", rf"/{kind}\?.*watch=true") for kind in UNSEEN}
             elected = ("--leader-elect", "--leader-elect-namespace", NAMESPACE)  # as in its Deployment
             with ManagerProcess(kubeconfig, self.log, "--config", config, *elected) as manager:
                 self._steps.until("the manager to be ready", lambda: manager.ready)
-                bound_anew(self._steps)
+                accounts.bound_anew(self._steps)
                 self._names_that_are_taken(unseen)
                 self._statuses_that_somebody_else_writes(proxy)
                 self._children_that_change()
                 spanning.spanning(self._steps)
                 scaling.scaling(self._steps, proxy)
+                traffic.roads(self._steps)
+                traffic.placed(self._steps, self._cluster.api.get("/api/v1/nodes")["items"][0]["metadata"]["name"])
                 repeats(self._steps, self._cluster)
                 self._what_is_not_wanted_any_more()
                 manager.stop()
@@ -102,6 +105,7 @@ class Tour:
         steps.has("create", "events")
         spanning.names_that_are_taken(steps)
         scaling.names_that_are_taken(steps, unseen[scaling.ADAPTERS])
+        traffic.names_that_are_taken(steps)
         for hold in unseen.values():
             hold.release()
         for letter in "abcd":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from dynamo_ctrl.objects.builtin.apps import Deployment
 from dynamo_ctrl.objects.builtin.core import SERVICE
 from dynamo_ctrl.objects.errors import InvalidObject
@@ -33,6 +35,10 @@ from dynamo_graph.render.gpu_shape import GpuShape, gpu_shape
 from dynamo_graph.render.leader_worker_set import leader_worker_set_warning, render_leader_worker_set
 from dynamo_graph.render.service import render_service, service_wanted
 from dynamo_graph.render.template import main_container, pod_spec
+
+
+NO_ORCHESTRATOR: Final = "no multinode orchestrator available"
+"""Why an engine of a graph waits: it is not put on one node because the API of its groups comes later, or goes."""
 
 
 class Attempt:
@@ -76,7 +82,10 @@ class Attempt:
         return self._status.observed(observe(workload, namespace, self._shape, self._crash_loop))
 
     def _workload_steps(self, around: Surroundings) -> tuple[Step, ...]:
-        if self._primary.spec.is_multinode and GROUPS.usable(self._view, around.config):
+        spans, lacks = self._primary.spec.is_multinode, GROUPS.lacks(self._view, around.config)
+        if spans and lacks and self._primary.graph_name:
+            return (Step(name="orchestrator", effects=(Refuse(message=f"{NO_ORCHESTRATOR}: {lacks}"),)),)
+        if spans and not lacks:
             self._workload = self._leader_worker_set(around)
         else:
             self._workload = Sync(child=render_deployment(self._primary, around), policy=POLICY)

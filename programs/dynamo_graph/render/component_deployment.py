@@ -133,7 +133,7 @@ def _check_supported(component: Component) -> None:
     experimental = component.experimental
     if experimental is not None and (experimental.gpu_memory_service or experimental.failover):
         name = "gpuMemoryService" if experimental.gpu_memory_service else "failover"
-        rule = "gpuMemoryService / inter-pod GMS failover requires DRA, which is not available"
+        rule = "gpuMemoryService / inter-pod GMS failover requires DRA and a weight server, which nothing here runs"
         raise RenderError(f"experimental.{name}", rule)
 
 

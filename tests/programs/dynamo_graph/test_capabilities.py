@@ -12,17 +12,22 @@ import msgspec
 import pytest
 
 from data_plane.leader_worker_set_kind import definition
+from dynamo_ctrl.engine.errors import Forbidden
 from dynamo_ctrl.engine.memory import Core, MemoryEngine
-from dynamo_ctrl.engine.port import ListOptions
+from dynamo_ctrl.engine.port import ListOptions, WatchOptions
 from dynamo_ctrl.manager.manager import Manager
 from dynamo_ctrl.manager.options import ManagerOptions
-from dynamo_ctrl.objects.builtin.core import NAMESPACE
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
+from dynamo_ctrl.objects.builtin.core import NAMESPACE, NODE, SERVICE
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION as CRD
+from dynamo_ctrl.objects.builtin.networking import INGRESS
+from dynamo_ctrl.objects.builtin.rbac import ROLE_BINDING
 from dynamo_ctrl.objects.conditions import find
 from dynamo_ctrl.objects.frozen import thaw
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.kind import Kind
-from dynamo_ctrl.testing import LoopClock
+from dynamo_ctrl.testing import FaultyEngine, LoopClock
+from dynamo_graph.api import crds
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
 from dynamo_graph.component.program import ComponentProgram
@@ -30,6 +35,7 @@ from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
 from dynamo_graph.graph.program import GraphProgram
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_CLIQUE_SET
 from dynamo_graph.testing import component, graph
+from dynamo_graph.topology.program import TopologyLabelProgram
 from dynamo_graph.traffic import INFERENCE_POOL, VIRTUAL_SERVICE
 
 SOON = 90.0
@@ -54,12 +60,17 @@ class Place:
     def __init__(self, config: OperatorConfig) -> None:
         self.core = Core(clock=LoopClock())
         self.core.create(NAMESPACE, "", b'{"metadata":{"name":"ns"}}')
-        programs = (GraphProgram(config), ComponentProgram(config), ComponentDeploymentProgram(config))
-        for document in programs[0].definitions():
+        for document in crds.documents():
             self._define(document)
+        self.faults = FaultyEngine(MemoryEngine(self.core))
         self.manager = Manager(
-            MemoryEngine(self.core),
-            programs=programs,
+            self.faults,
+            programs=(
+                GraphProgram(config),
+                ComponentProgram(config),
+                ComponentDeploymentProgram(config),
+                TopologyLabelProgram(),
+            ),
             options=ManagerOptions(garbage=False),
             clock=LoopClock(),
         )
@@ -105,26 +116,36 @@ class Place:
             await asyncio.sleep(1)
         raise AssertionError(f"not within {SOON} s; the graph is {self.ready()}; the manager: {self.manager.reasons}")
 
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """The manager runs."""
+        async with self.manager:
+            task = asyncio.create_task(self.manager.run())
+            yield
+            self.manager.stop()
+            await task
+
 
 @asynccontextmanager
 async def running(config: OperatorConfig | None = None) -> AsyncIterator[Place]:
     place = Place(config or OperatorConfig())
-    async with place.manager:
-        task = asyncio.create_task(place.manager.run())
+    async with place.running():
         yield place
-        place.manager.stop()
-        await task
 
 
 async def test_an_orchestrator_that_comes_or_goes_wakes_the_graphs() -> None:
     async with running() as place:
+        made = place.core.watch(DEPLOYMENT, WatchOptions(bookmarks=False, timeout=1e9))
         place.apply(FRONTEND, ENGINE)
         await place.until(lambda: place.ready()[0] == "no_multinode_orchestrator_available")
         place.serve(LEADER_WORKER_SET)
         await place.until(lambda: place.ready()[0] == "some_resources_are_not_ready")
-        assert len(place.core.list(LEADER_WORKER_SET, ListOptions()).items) == 1
+        await place.until(lambda: len(place.core.list(LEADER_WORKER_SET, ListOptions()).items) == 1)
         place.remove(LEADER_WORKER_SET)
         await place.until(lambda: place.ready()[0] == "no_multinode_orchestrator_available")
+        await asyncio.sleep(SOON)
+        names = {DEPLOYMENT.decode(event.object).metadata.name for event in made.take()}
+        assert names == {"g-frontend"}, "an engine over several nodes never runs on one"
 
 
 async def test_a_provider_that_could_not_serve_is_asked_again_when_its_api_comes() -> None:
@@ -184,3 +205,17 @@ async def test_an_api_that_is_switched_on_and_absent_keeps_the_manager_from_read
 async def test_an_api_that_nobody_insists_on_is_not_missed(config: OperatorConfig) -> None:
     async with running(config) as place:
         await place.until(lambda: not place.manager.reasons)
+
+
+@pytest.mark.parametrize("kind", [INGRESS, ROLE_BINDING, SERVICE, NODE], ids=str)
+async def test_a_right_that_is_missing_is_told_and_taken_up_when_it_is_there(kind: Kind[Any]) -> None:
+    place = Place(OperatorConfig())
+    place.faults.fail(Forbidden(f"cannot list {kind.plural}"), "list", kind, times=3)
+    async with place.running():
+        await place.until(lambda: any(kind.plural in reason for reason in place.manager.reasons.values()))
+        (told,) = {reason for reason in place.manager.reasons.values() if kind.plural in reason}
+        assert f"cannot list {kind.plural}" in told
+        assert f'resources: ["{kind.plural}"]' in told, "the rule that mends it"
+        await place.until(lambda: not place.manager.reasons)
+        place.apply(FRONTEND)
+        await place.until(lambda: place.ready()[0] == "some_resources_are_not_ready")

@@ -36,7 +36,6 @@ from dynamo_graph.render.leader_worker_set import leader_worker_set_warning, ren
 from dynamo_graph.render.service import render_service, service_wanted
 from dynamo_graph.render.template import main_container, pod_spec
 
-
 NO_ORCHESTRATOR: Final = "no multinode orchestrator available"
 """Why an engine of a graph waits: it is not put on one node because the API of its groups comes later, or goes."""
 

@@ -11,18 +11,31 @@ from hypothesis import strategies as st
 
 from dynamo_ctrl.cache.view import View
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
-from dynamo_ctrl.objects.builtin.core import SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.networking import INGRESS
 from dynamo_ctrl.objects.builtin.rbac import ROLE, ROLE_BINDING
 from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.program.program import AnyProgram
 from dynamo_ctrl.program.result import Result
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT as DCD
+from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
 from dynamo_graph.component.program import ComponentProgram
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
 from dynamo_graph.testing import GraphWorld, component, graph
+from dynamo_graph.traffic import DESTINATION_RULE, INFERENCE_POOL, VIRTUAL_SERVICE
 
-KINDS = (DGD, DCD, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, ROLE, ROLE_BINDING)
+KINDS: tuple[Kind[Any], ...] = (
+    *(DGD, DCD, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, ROLE, ROLE_BINDING),
+    *(CONFIG_MAP, INGRESS, VIRTUAL_SERVICE, INFERENCE_POOL, DESTINATION_RULE),
+)
+CONFIG = OperatorConfig.model_validate(
+    {
+        "ingress": {"controllerClassName": "c", "virtualServiceGateway": "gw"},
+        "serviceMesh": {"provider": "istio"},
+    }
+)
 ENV = st.lists(
     st.fixed_dictionaries({"name": st.sampled_from("ABC"), "value": st.sampled_from(["", "1"])}),
     max_size=2,
@@ -46,8 +59,16 @@ COMPONENT = st.builds(
     image=st.sampled_from(["w:1.4.0", "w:1.5.0", "w:latest"]),
     globalDynamoNamespace=st.none() | st.booleans(),
     sharedMemorySize=st.sampled_from([None, "0", "1Gi"]),
+    modelRef=st.sampled_from([None, {"name": "llama"}, {"name": "qwen"}]),
 )
-COMPONENTS = st.lists(COMPONENT, max_size=4, unique_by=lambda each: each["name"])
+PICKER = st.builds(
+    lambda settings: component("epp", "epp", **settings), st.sampled_from([{}, {"eppConfig": {"config": {"a": "b"}}}])
+)
+COMPONENTS = st.builds(
+    lambda components, picker: components + picker,
+    st.lists(COMPONENT, max_size=4, unique_by=lambda each: each["name"]),
+    st.lists(PICKER, max_size=1),
+)
 SPEC = st.fixed_dictionaries({"env": ENV, "labels": st.sampled_from([{}, {"a": "b"}])})
 BUDGET = settings(max_examples=12, deadline=None)
 
@@ -60,8 +81,10 @@ def contents(world: GraphWorld) -> dict[str, Any]:
             tree = obj.content()
             for name in ("uid", "resourceVersion", "creationTimestamp", "generation"):
                 tree["metadata"].pop(name, None)
-            for owner in tree["metadata"].get("ownerReferences", ()):
+            owners = tree["metadata"].get("ownerReferences", [])
+            for owner in owners:
                 owner.pop("uid")
+            owners.sort(key=lambda owner: owner["name"])
             for name in ("clusterIP", "clusterIPs"):
                 tree.get("spec", {}).pop(name, None)
             found[str(obj.ref)] = tree
@@ -69,7 +92,7 @@ def contents(world: GraphWorld) -> dict[str, Any]:
 
 
 def converged(components: list[dict[str, Any]], spec: Mapping[str, Any]) -> GraphWorld:
-    world = GraphWorld(graph(*components, **spec))
+    world = GraphWorld(graph(*components, **spec), config=CONFIG)
     world.converge()
     world.run_pods()
     return world
@@ -106,7 +129,7 @@ def test_the_order_in_which_primaries_are_reconciled_never_counts(
     components: list[dict[str, Any]], spec: dict[str, Any], seed: int
 ) -> None:
     straight = converged(components, spec)
-    world, random = GraphWorld(graph(*components, **spec)), Random(seed)
+    world, random = GraphWorld(graph(*components, **spec), config=CONFIG), Random(seed)
     for _ in range(12):
         choices = ["", *world.deployments()]
         chosen = random.choice(choices)
@@ -151,13 +174,13 @@ def _inside(effect: Any) -> object:
 @BUDGET
 @given(COMPONENTS, SPEC)
 def test_programs_are_pure(components: list[dict[str, Any]], spec: dict[str, Any]) -> None:
-    world = GraphWorld(graph(*components, **spec))
+    world = GraphWorld(graph(*components, **spec), config=CONFIG)
     world.pass_over_graph()
     view: View = world.cache
     assert view.serves(DGD)
     programs: list[tuple[AnyProgram, Any, Key]] = [
-        (ComponentProgram(), DGD, Key("ns", "g")),
-        *((ComponentDeploymentProgram(), DCD, Key("ns", name)) for name in world.deployments()),
+        (ComponentProgram(CONFIG), DGD, Key("ns", "g")),
+        *((ComponentDeploymentProgram(CONFIG), DCD, Key("ns", name)) for name in world.deployments()),
     ]
     for program, kind, key in programs:
         request = world.cache.request(kind, key)

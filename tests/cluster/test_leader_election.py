@@ -38,7 +38,7 @@ def test_the_second_replica_is_ready_works_not_and_takes_over(
     place.wait_ready()
     assert (leads(second), reconciles(second)) == (False, 0)
     assert first.stop() == 0
-    wait_for("the second replica to lead", lambda: leads(second), timeout=10)
+    wait_for("the second replica to lead", lambda: leads(second), timeout=30)
     wait_for("the second replica to work", lambda: reconciles(second) > 0, timeout=30)
     assert second.stop() == 0
     lease = place.api.get(f"/apis/coordination.k8s.io/v1/namespaces/{place.namespace}/leases/dynamo-manager")

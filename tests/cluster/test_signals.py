@@ -27,7 +27,7 @@ def test_sigterm_ends_with_0_and_leaves_no_connection(
         began = time.monotonic()
         assert manager.stop() == 0
         assert time.monotonic() - began < ManagerOptions().stop_budget / 2
-        wait_for("the connections to end", lambda: proxy.open == 0, timeout=5)
+        wait_for("the connections to end", lambda: proxy.open == 0, timeout=30)
         assert proxy.broken == 0
     for word in ("Warning", "Traceback", "destroyed", "Unclosed"):
         assert word not in manager.output

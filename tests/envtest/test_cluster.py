@@ -139,5 +139,5 @@ def test_the_command_prints_the_kubeconfig_and_leaves_nothing_behind(signal_: si
         os.kill(process.pid, signal_)
         code = process.wait(30)
         assert code == (0 if signal_ == signal.SIGINT else -signal.SIGKILL)
-    wait_for("the end of every process", lambda: not processes_that_mention(str(directory)), timeout=10)
-    wait_for("the end of the directory", lambda: not directory.exists(), timeout=10)
+    wait_for("the end of every process", lambda: not processes_that_mention(str(directory)), timeout=30)
+    wait_for("the end of the directory", lambda: not directory.exists(), timeout=30)

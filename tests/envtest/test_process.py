@@ -37,7 +37,7 @@ def test_a_polite_process_stops_at_once(tmp_path: Path) -> None:
 
 def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:
     process = Process("stubborn", STUBBORN, tmp_path / "log")
-    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=10)
+    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=30)
     started = time.monotonic()
     process.stop()
     assert not process.alive
@@ -46,14 +46,14 @@ def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_pat
 
 def test_kill_takes_the_process_with_its_guard(tmp_path: Path) -> None:
     process = Process("pid", ("/bin/sh", "-c", "echo $$; exec sleep 60"), tmp_path / "log")
-    pid = int(wait_for("start", lambda: process.log.read_text().strip() or None, timeout=10))
+    pid = int(wait_for("start", lambda: process.log.read_text().strip() or None, timeout=30))
     process.kill()
-    wait_for("end", lambda: is_gone(pid), timeout=5)
+    wait_for("end", lambda: is_gone(pid), timeout=30)
 
 
 def test_a_process_that_ended_by_itself_is_told_with_its_last_words(tmp_path: Path) -> None:
     process = Process("liar", ("/bin/sh", "-c", "echo first; echo no such flag; exit 3"), tmp_path / "log")
-    wait_for("end", lambda: not process.alive, timeout=10)
+    wait_for("end", lambda: not process.alive, timeout=30)
     with pytest.raises(StartFailed, match="liar ended with 3: no such flag"):
         process.check()
     process.stop()
@@ -80,8 +80,8 @@ time.sleep(60)
         assert owner.stdout.readline() == "up\n"
         child = int((tmp_path / "log").read_text())
         owner.send_signal(signal.SIGKILL)
-    wait_for("the child's end", lambda: is_gone(child), timeout=5)
-    wait_for("the directory's end", lambda: not directory.exists(), timeout=5)
+    wait_for("the child's end", lambda: is_gone(child), timeout=30)
+    wait_for("the directory's end", lambda: not directory.exists(), timeout=30)
 
 
 def test_a_reserved_port_is_nobody_elses_but_can_be_listened_on() -> None:
@@ -101,7 +101,7 @@ def test_a_reserved_port_is_nobody_elses_but_can_be_listened_on() -> None:
 def test_sigterm_reaches_the_process_itself(tmp_path: Path) -> None:
     script = "trap 'echo asked; exit 7' TERM; echo ready; while :; do sleep 0.05; done"
     process = Process("asked", ("/bin/sh", "-c", script), tmp_path / "log")
-    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=10)
+    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=30)
     with pytest.raises(TimeoutError, match=r"asked did not end within 0\.2 s"):
         process.wait(0.2)
     process.terminate()

@@ -38,7 +38,7 @@ def test_a_bad_address_is_named_with_its_option(address: str) -> None:
 @asynccontextmanager
 async def serving(server: HttpServer) -> AsyncIterator[str]:
     task = asyncio.create_task(server.run())
-    await asyncio.wait_for(server.ready(), 5)
+    await asyncio.wait_for(server.ready(), 30)
     try:
         yield f"http://127.0.0.1:{server.port}"
     finally:

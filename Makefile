@@ -9,7 +9,7 @@ STAMP := $(VENV)/.ready
 PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
 
-.PHONY: help run test check format generate rights cluster bench bench-build bench-quick clean
+.PHONY: help run test check coverage format generate rights cluster bench bench-build bench-quick clean
 help: ## what this file can do
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -38,6 +38,11 @@ format: $(STAMP) ## rewrite the code in the one format
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
+coverage: $(STAMP) ## branch coverage of dynamo_ctrl (a run of its own: no cluster, no million keys, few numbers of each sweep)
+	@$(BIN)/python -m coverage run -m pytest -q -m "not cluster" --every 40 --ignore tests/dynamo_ctrl/queue/test_workqueue_scale.py \
+		tests/dynamo_ctrl tests/conformance tests/simulation
+	@$(BIN)/python -m coverage report
+
 generate: $(STAMP) ## write config/crd from the models and a kube-apiserver's own types
 	@$(BIN)/python -m envtest.openapi
 	@$(BIN)/dynamo-manager crds --output config/crd
@@ -59,4 +64,4 @@ bench-quick: $(STAMP) ## the in-process benchmarks of ours alone, small, to see 
 	@$(BIN)/python -m tests.benchmarks --quick
 
 clean: ## forget the virtual environment and every cache in the checkout
-	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage

@@ -1,10 +1,13 @@
-"""A proxy between a client and the API server of a cluster, that can hold requests back.
+"""A proxy between a client and the API server of a cluster, that can hold requests back, answer them itself, and be away.
 
     with Proxy(cluster) as proxy:
         held = proxy.hold("PATCH", r"/dynamographdeployments/g/status")
         ...                                  # a client that uses proxy.kubeconfig(...)
         held.wait(timeout=10)                # its request is here and nowhere else
         held.release()                       # or held.drop()
+    proxy.answer("PATCH", "", 429, times=5, retry_after=1)      # the next five are throttled
+    proxy.cut()                          # every connection breaks
+    with proxy.away(): ...               # and none is accepted
 
 It speaks TLS with the certificate of the server itself, reads the head of each request, and passes everything else on as it is.
 Each connection carries one request.
@@ -18,6 +21,8 @@ import select
 import socket
 import ssl
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal
@@ -73,6 +78,32 @@ class Hold:
         return self._dropped
 
 
+class Answer:
+    """Requests that do not reach the server: they are answered here, with an error.
+
+    Attributes:
+        given: how many were answered.
+    """
+
+    def __init__(self, method: str, target: str, content: bytes, times: int) -> None:
+        self.given = 0
+        self._method = method
+        self._target = re.compile(target)
+        self._content = content
+        self._times = times
+        self._lock = threading.Lock()
+
+    def take(self, method: str, target: str) -> bytes | None:
+        """For the proxy: what to answer to that request; `None` if it is not meant, or there were enough."""
+        if self._method not in ("", method) or self._target.search(target) is None:
+            return None
+        with self._lock:
+            if self.given == self._times:
+                return None
+            self.given += 1
+        return self._content
+
+
 class Proxy:
     """See the module's head. A context manager; leaving it drops everything that is held."""
 
@@ -83,6 +114,8 @@ class Proxy:
         self._to_client = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._to_client.load_cert_chain(cluster.directory / "apiserver.crt", cluster.directory / "apiserver.key")
         self._holds: list[Hold] = []
+        self._answers: list[Answer] = []
+        self._clients: set[socket.socket] = set()
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
         self._lock = threading.Lock()
@@ -128,6 +161,44 @@ class Proxy:
         self._holds.append(hold)
         return hold
 
+    def answer(self, method: str, target: str, code: int, *, times: int, retry_after: int | None = None) -> Answer:
+        """Answer the next `times` requests with that method ("" for any) and target with an error, as the server words it."""
+        status = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "status": "Failure",
+            "code": code,
+            "message": "the proxy says so",
+        }
+        body = json.dumps(status).encode()
+        lines = [f"HTTP/1.1 {code} Error", "Content-Type: application/json", f"Content-Length: {len(body)}"]
+        lines += [] if retry_after is None else [f"Retry-After: {retry_after}"]
+        head = "\r\n".join([*lines, "Connection: close", "", ""]).encode()
+        answer = Answer(method, target, head + body, times)
+        self._answers.append(answer)
+        return answer
+
+    def cut(self) -> None:
+        """Break every connection of a client that is open now."""
+        with self._lock:
+            clients = tuple(self._clients)
+        for client in clients:
+            with suppress(OSError):
+                client.shutdown(socket.SHUT_RDWR)
+
+    @contextmanager
+    def away(self) -> Iterator[None]:
+        """Every connection breaks, and nobody listens meanwhile."""
+        address = self._listener.getsockname()
+        self._listener.shutdown(socket.SHUT_RDWR)  # closing alone would not wake who accepts
+        self._listener.close()
+        self.cut()
+        try:
+            yield
+        finally:
+            self._listener = socket.create_server(address)
+            self._listener.settimeout(_LOOK_EVERY)
+
     def _start(self, run: object, *arguments: object) -> None:
         thread = threading.Thread(target=run, args=arguments, daemon=True)  # type: ignore[arg-type]
         self._threads.append(thread)
@@ -138,14 +209,19 @@ class Proxy:
         while not self._ended.is_set():
             try:
                 connection, _ = self._listener.accept()
-            except (TimeoutError, OSError):
+            except TimeoutError:
+                continue
+            except OSError:  # away, or at its end
+                self._ended.wait(_LOOK_EVERY)
                 continue
             connection.settimeout(None)
             self._start(self._serve, connection)
 
     def _serve(self, connection: socket.socket) -> None:
+        below = connection.dup()  # of the same connection, out of reach of TLS
         with self._lock:
             self.open += 1
+            self._clients.add(below)
         try:
             with self._to_client.wrap_socket(connection, server_side=True) as client:
                 self._exchange(client)
@@ -156,6 +232,8 @@ class Proxy:
             connection.close()
             with self._lock:
                 self.open -= 1
+                self._clients.discard(below)
+            below.close()
 
     def _exchange(self, client: ssl.SSLSocket) -> None:
         head, body = _read_head(client)
@@ -163,6 +241,11 @@ class Proxy:
             return
         method, target, _ = head.split(b"\r\n", 1)[0].decode().split(" ", 2)
         self.requests.append(f"{method} {target}")
+        for answer in self._answers:
+            if (content := answer.take(method, target)) is not None:
+                _read_exactly(client, _length(head) - len(body))
+                client.sendall(content)
+                return
         hold = next((hold for hold in self._holds if hold.matches(method, target)), None)
         body += _read_exactly(client, _length(head) - len(body))
         if hold is not None and hold.when == "request" and hold.stop_here():

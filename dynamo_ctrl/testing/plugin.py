@@ -6,7 +6,7 @@ moment in every virtual test. Hypothesis' `@given` works on async tests. Fixture
 inside the test.
 
 The fixture `sweep` runs one test over many numbers (see `dynamo_ctrl.testing.sweep`): `--seeds N` says how many seeds, `--only N`
-tries a single number.
+tries a single number, `--every N` only each Nth.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _SWEPT = pytest.StashKey[list[str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--loop-seed`, `--seeds` and `--only`."""
+    """Adds `--loop-seed`, `--seeds`, `--only` and `--every`."""
     parser.addoption("--seeds", type=int, default=None, help=f"how many seeds each sweep tries; also {SEEDS}")
     parser.addoption("--only", type=int, default=None, help="the one number (seed, step, event) that sweeps try")
+    parser.addoption("--every", type=int, default=1, help="sweeps try each Nth number")
     parser.addoption(
         "--loop-seed", type=int, default=None, help="shuffle ready callbacks of virtual-loop tests with this seed"
     )
@@ -74,7 +75,8 @@ def sweep(request: pytest.FixtureRequest) -> Sweep:
     if seeds is None and SEEDS in os.environ:
         seeds = int(os.environ[SEEDS])
     lines = config.stash.setdefault(_SWEPT, [])
-    return Sweep(request.node.nodeid, only=config.getoption("--only"), seeds=seeds, report=lines.append)
+    only, every = config.getoption("--only"), config.getoption("--every")
+    return Sweep(request.node.nodeid, only=only, seeds=seeds, every=every, report=lines.append)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

@@ -5,7 +5,8 @@
 
 Every number is tried, also after a failure. How many there were, and how long it took, stands in the report of the run; a number
 that fails is told with the one command that tries it alone (`--only N`). `sweep.seeds(12)` are the seeds to try: 12 of them, or
-as many as `--seeds N` (or `DYNAMO_CTRL_SEEDS`) asks for.
+as many as `--seeds N` (or `DYNAMO_CTRL_SEEDS`) asks for. `--every N` tries each Nth number of every sweep: where a run is only to
+touch everything, as under coverage.
 """
 
 from __future__ import annotations
@@ -24,13 +25,17 @@ class Sweep:
         test: its id, as the command line takes it.
         only: the one number to try; `None` for all.
         seeds: how many seeds are asked for; `None` for what the test thinks right.
+        every: which numbers are tried: 1 for all, N for the first one and each Nth after it.
         report: takes a line for the report of the run.
     """
 
-    def __init__(self, test: str, *, only: int | None, seeds: int | None, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, test: str, *, only: int | None, seeds: int | None, every: int, report: Callable[[str], None]
+    ) -> None:
         self._test = test
         self._only = only
         self._seeds = seeds
+        self._every = every
         self._report = report
 
     def seeds(self, number: int) -> range:
@@ -39,7 +44,7 @@ class Sweep:
 
     def __call__(self, what: str, numbers: Iterable[int], run: Callable[[int], object]) -> None:
         """Call `run` with every number. Raises `AssertionError` that lists those that failed."""
-        wanted = tuple(numbers) if self._only is None else (self._only,)
+        wanted = tuple(numbers)[:: self._every] if self._only is None else (self._only,)
         started = time.monotonic()
         failures: list[tuple[int, Exception]] = []
         for number in wanted:

@@ -81,6 +81,30 @@ def test_a_held_request_has_reached_the_server_or_not(
     through.create(maps(namespace), {"metadata": {"name": "b"}})
 
 
+def test_it_answers_itself_so_many_times(cluster: Cluster, proxy: Proxy, through: Api, namespace: str) -> None:
+    throttled = proxy.answer("POST", "/configmaps", 429, times=2, retry_after=1)
+    for _ in range(2):
+        with pytest.raises(ApiError) as caught:
+            through.create(maps(namespace), {"metadata": {"name": "a"}})
+        assert caught.value.code == 429
+    assert names(cluster, namespace) == set()
+    through.create(maps(namespace), {"metadata": {"name": "a"}})
+    assert throttled.given == 2
+
+
+def test_connections_are_cut_and_refused(proxy: Proxy, through: Api, namespace: str) -> None:
+    held = proxy.hold("GET", "/configmaps")
+    call = Call(through.get, maps(namespace))
+    held.wait(10)
+    proxy.cut()
+    call.join(10)
+    assert isinstance(call.outcome, OSError)
+    held.drop()
+    with proxy.away(), pytest.raises(OSError, match="refused"):
+        through.get(maps(namespace))
+    assert through.get(maps(namespace))["kind"] == "ConfigMapList"
+
+
 def test_what_does_not_come_is_told(proxy: Proxy) -> None:
     with pytest.raises(TimeoutError, match=r"no PUT /never came within 0\.1 s"):
         proxy.hold("PUT", "/never").wait(0.1)

@@ -39,6 +39,14 @@ def test_a_probe_is_replaced_not_merged(bench: Bench, probe: dict[str, Any]) -> 
     assert main["livenessProbe"]["httpGet"]["port"] == "system"
 
 
+def test_a_liveness_probe_of_the_user_shortens_no_start(bench: Bench) -> None:
+    """Loading a model takes up to two hours; a start-up probe of the user's own wins."""
+    own = {"tcpSocket": {"port": 1}}
+    probe = bench.main("worker", {"livenessProbe": own})["startupProbe"]
+    assert probe["periodSeconds"] * probe["failureThreshold"] == 7200
+    assert bench.main("worker", {"startupProbe": own})["startupProbe"] == own
+
+
 @pytest.mark.parametrize(
     ("ports", "expected"),
     [

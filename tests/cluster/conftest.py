@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -25,6 +26,14 @@ from envtest.manager import ManagerProcess
 
 TIMEOUT = 60.0
 """Seconds for a graph to become Ready, and for a garbage collector to notice new definitions (it looks every 30 s)."""
+
+UNSTABLE = frozenset(
+    {
+        *("uid", "resourceVersion", "creationTimestamp", "managedFields", "status"),
+        *("clusterIP", "clusterIPs", "deployment.kubernetes.io/revision", "nvidia.com/last-applied-hash"),
+    }
+)
+"""Fields that differ from one child to the next. The hash is one of texts that hold the graph's name."""
 
 CHILDREN = (COMPONENTS, "deployments", "services", "serviceaccounts", "roles", "rolebindings")
 """What the manager makes for a graph."""
@@ -106,6 +115,20 @@ class Place:
             for each in self.all(resource)
             if each["metadata"].get("ownerReferences")
         }
+
+    def end_state(self, name: str, *unstable: str) -> dict[str, Any]:
+        """All children of a graph, as if it were called `NAME`, without what differs from one object to the next."""
+        left_out = UNSTABLE.union(unstable)
+
+        def stable(value: Any) -> Any:
+            if isinstance(value, dict):
+                return {key: stable(each) for key, each in value.items() if key not in left_out}
+            if isinstance(value, list):
+                return [stable(each) for each in value]
+            return re.sub(rf"\b{name}\b", "NAME", value) if isinstance(value, str) else value
+
+        children = self.children().items()
+        return {stable(key): stable(child) for key, child in children if key.split("/")[1].startswith(f"{name}-")}
 
     def mark(self) -> int:
         """Now, for `requests`, `writes` and `created`."""

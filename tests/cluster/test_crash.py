@@ -2,39 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from envtest import Cluster
 from envtest.api import wait_for
-from envtest.graphs import GRAPHS, component, graph
+from envtest.graphs import GRAPHS, SHARED, component, graph
 from envtest.installation import Installation
 from envtest.proxy import Proxy
 
 if TYPE_CHECKING:
     from tests.cluster.conftest import Place, StartManager
-
-UNSTABLE = {
-    *("uid", "resourceVersion", "creationTimestamp", "managedFields", "status"),
-    *("clusterIP", "clusterIPs", "deployment.kubernetes.io/revision", "nvidia.com/last-applied-hash"),
-}
-"""Fields that differ from one child to the next. The hash is one of texts that hold the graph's name."""
-
-
-def end_state(place: Place, name: str) -> dict[str, Any]:
-    """All children of a graph, as if it were called `NAME`."""
-
-    def stable(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: stable(each) for key, each in value.items() if key not in UNSTABLE}
-        if isinstance(value, list):
-            return [stable(each) for each in value]
-        return re.sub(rf"\b{name}\b", "NAME", value) if isinstance(value, str) else value
-
-    children = place.children().items()
-    return {stable(child): stable(content) for child, content in children if child.split("/")[1].startswith(f"{name}-")}
 
 
 @pytest.mark.parametrize(
@@ -67,14 +46,14 @@ def test_a_manager_that_is_killed_between_two_writes_ends_where_another_ends(
     place.wait_ready()
     place.comes_to_rest()
     created = place.created()
-    assert len(created) == len(set(created)) == 9
-    assert sorted(created) == sorted(place.children())
+    assert len(created) == len(set(created)) == 9 + len(SHARED)
+    assert sorted(created) == sorted([*place.children(), *SHARED])
 
     place.apply(graph(place.namespace, "undisturbed"))
     place.wait_ready("undisturbed")
     place.comes_to_rest()
-    assert len(end_state(place, "g")) == 9
-    assert end_state(place, "g") == end_state(place, "undisturbed")
+    assert len(place.end_state("g")) == 9
+    assert place.end_state("g") == place.end_state("undisturbed")
 
 
 def test_a_server_that_dies_and_comes_back_is_followed_again(

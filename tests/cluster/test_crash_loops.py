@@ -27,7 +27,8 @@ STAYS_DOWN = {**CRASHES, "restarts": "2"}
 def applied(place: Place, tag: str, **annotations: str) -> None:
     """A graph whose worker behaves like that."""
     worker = component("decode", "decode", image=f"registry.example/dynamo/worker:{tag}")
-    worker["podTemplate"]["metadata"] = {"annotations": {PREFIX + key: text for key, text in annotations.items()}}
+    if annotations:
+        worker["podTemplate"]["metadata"] = {"annotations": {PREFIX + key: text for key, text in annotations.items()}}
     place.apply(graph(place.namespace, "g", component("Frontend", "frontend"), worker))
 
 

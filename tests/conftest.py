@@ -29,7 +29,7 @@ settings.load_profile("steady")  # to look for new examples: pytest --hypothesis
 SKIPPED = pytest.StashKey[str]()
 """Why there is no cluster in this run."""
 
-SERVICE_ACCOUNT_TIMEOUT = 20.0
+SERVICE_ACCOUNT_TIMEOUT = 60.0
 """Seconds for a new namespace to get its default ServiceAccount, without which it accepts no Pods."""
 
 

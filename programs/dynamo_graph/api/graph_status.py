@@ -104,12 +104,12 @@ class GraphStatus(Model):
     """Conditions."""
     components: Annotated[
         Mapping[str, ComponentReplicaStatus], AfterValidator(FrozenDict[str, ComponentReplicaStatus])
-    ] = FrozenDict()
+    ] = Field(default_factory=FrozenDict)
     """Last good observation of each component."""
     restart: RestartStatus | None = None
     """How far a restart is."""
-    checkpoints: Annotated[Mapping[str, CheckpointStatus], AfterValidator(FrozenDict[str, CheckpointStatus])] = (
-        FrozenDict()
+    checkpoints: Annotated[Mapping[str, CheckpointStatus], AfterValidator(FrozenDict[str, CheckpointStatus])] = Field(
+        default_factory=FrozenDict
     )
     """Checkpoint of each component."""
     rolling_update: RollingUpdateStatus | None = None

@@ -1,6 +1,6 @@
 """The `kubernetes` engine: the port of `dynamo_ctrl.engine` to a real API server.
 
-Importing this package is cheap: the client and kubernetes_asyncio are imported when `factory` is entered, not before.
+Importing this package is cheap: the client is imported when `factory` is entered, not before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def factory(config: EngineConfig) -> AsyncIterator[KubernetesEngine]:
 
 
 def _prepare(config: EngineConfig) -> Callable[[], KubernetesEngine]:
-    """Import what is needed and read the configuration: half a second that need not hold up the loop."""
+    """Import what is needed and read the configuration: work that need not hold up the loop."""
     from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
     from dynamo_ctrl.engine.kubernetes.locate import Locator
 

@@ -1,7 +1,4 @@
-"""Where the configuration comes from: the flag, else `KUBECONFIG`, else the Pod we run in, else `~/.kube/config`.
-
-kubernetes_asyncio (0.36 s and 65 MB to import) is imported when a kubeconfig is read, and not in a Pod, where there is none.
-"""
+"""Where the configuration comes from: the flag, else `KUBECONFIG`, else the Pod we run in, else `~/.kube/config`."""
 
 from __future__ import annotations
 

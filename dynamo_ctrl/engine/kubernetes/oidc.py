@@ -3,6 +3,7 @@
 The exchange with the identity provider (RFC 6749, section 6) is ours: the one of kubernetes_asyncio 36 turns TLS verification
 off where no authority is configured, has no time-out, fails where the provider keeps the refresh token, and uses what aiohttp
 is about to remove. New tokens are written back to the kubeconfig, since a provider may accept a refresh token only once.
+aiohttp is imported when a token is renewed: most kubeconfigs have none of these, and start sooner.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 from urllib.parse import quote_plus
 
-import aiohttp
 import msgspec
 import structlog
 
@@ -75,6 +75,8 @@ class OidcToken(Renewing):
         return Token(f"Bearer {token}", expiry(token))
 
     async def _refresh(self) -> Mapping[str, Any]:
+        import aiohttp
+
         issuer = self._provider.issuer
         try:
             async with asyncio.timeout(OIDC_TIMEOUT):
@@ -86,6 +88,8 @@ class OidcToken(Renewing):
 
 
 async def _exchange(provider: OidcProvider, refresh_token: str) -> Mapping[str, Any]:
+    import aiohttp
+
     form = {"grant_type": "refresh_token", "refresh_token": refresh_token}
     headers = {"Accept": "application/json"}
     if provider.client_secret:

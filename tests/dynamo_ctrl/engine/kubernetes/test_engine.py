@@ -193,6 +193,7 @@ def test_importing_the_library_and_this_engine_imports_neither_aiohttp_nor_kuber
     code = """
 import sys
 import dynamo_ctrl, dynamo_ctrl.engine.registry, dynamo_ctrl.engine.kubernetes
+import dynamo_ctrl.engine.kubernetes.engine, dynamo_ctrl.engine.kubernetes.kubeconfig
 assert not {"aiohttp", "kubernetes_asyncio"} & set(sys.modules), sorted(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[4])

@@ -3,6 +3,8 @@
     Weather()                      calm: everything arrives at once
     AtRequest(7, Fate(lost=True))  one request is struck
     AtEvent(12, Break.GONE)        one event of all watches is struck
+    ToldAgain(12)                  with one event comes everything again that the client was told before
+    While(10, 30, Fate(lost=True)) every request of that time is struck
     Storm(seed, until=60)          everything is, at random, until that moment
 
 Weather depends on its arguments and on what it was asked before: the same seed and questions give the same answers.
@@ -148,6 +150,36 @@ class AtEvent(Weather):
         if not 0 <= at < len(events):
             return events
         return [*events[: at if self._before else at + 1], self._how]
+
+
+class ToldAgain(Weather):
+    """With one event comes everything again that its watch has told before; then that event once more."""
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+        self._told: dict[Asked, list[WatchEvent]] = {}
+
+    def events(self, asked: Asked, now: float, first: int, events: Sequence[WatchEvent]) -> Sequence[Told]:
+        """The events, with the old ones among them."""
+        del now
+        known = self._told.setdefault(asked, [])
+        at = self._number - first
+        before = [*known, *events[: at + 1]] if 0 <= at < len(events) else []
+        known += events
+        return [*events[: at + 1], *before, *events[at + 1 :]] if before else events
+
+
+class While(Weather):
+    """Every request of a time is struck, those to Leases included."""
+
+    def __init__(self, begin: float, end: float, fate: Fate) -> None:
+        self._begin = begin
+        self._end = end
+        self._fate = fate
+
+    def request(self, asked: Asked) -> Fate:
+        """The fate, within the time."""
+        return self._fate if self._begin <= asked.at < self._end else FINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from dynamo_ctrl.engine.errors import (
     Unreachable,
 )
 from dynamo_ctrl.testing.sweep import Sweep
-from dynamo_ctrl.testing.weather import AtRequest, Fate
+from dynamo_ctrl.testing.weather import AtRequest, Fate, While
 from dynamo_ctrl.testing.wire import REQUEST_TIMEOUT
 from tests.simulation.stage import Outcome, play, same
 
@@ -47,3 +47,15 @@ def test_any_request_may_have_that_fate(sweep: Sweep, undisturbed: Outcome, fate
     count = AtRequest(0)
     play(weather=lambda name: count)
     sweep("requests", range(1, count.seen + 1), at)
+
+
+@pytest.mark.parametrize("seconds", [5, 60])
+@pytest.mark.parametrize("name", ["429", "500", "connection refused", "carried out, answer lost"])
+def test_every_request_has_that_fate_for_a_while(sweep: Sweep, undisturbed: Outcome, name: str, seconds: int) -> None:
+    """Those that renew the lease too: after a minute another manager goes on."""
+
+    def at(second: int) -> None:
+        weather = While(second, second + seconds, FATES[name])
+        same(play(weather=lambda name: weather, replicas=2), undisturbed)
+
+    sweep("moments", range(1, 25, 4), at)

@@ -7,7 +7,7 @@ import pytest
 from dynamo_ctrl.cache.options import CacheOptions, WatcherOptions
 from dynamo_ctrl.manager.options import ManagerOptions
 from dynamo_ctrl.testing.sweep import Sweep
-from dynamo_ctrl.testing.weather import AtEvent, Break
+from dynamo_ctrl.testing.weather import AtEvent, Break, ToldAgain
 from tests.simulation.stage import Outcome, play, same
 
 pytestmark = pytest.mark.slow
@@ -31,3 +31,12 @@ def test_a_streaming_list_or_its_watch_that_breaks_at_any_event(sweep: Sweep, un
 
     told = same(play(options=STREAMING), undisturbed).told
     sweep("events", range(1, told + 1), at)
+
+
+def test_everything_is_told_again_at_any_event(sweep: Sweep, undisturbed: Outcome) -> None:
+    """Whole histories come twice: each old state after a newer one."""
+
+    def at(event: int) -> None:
+        same(play(weather=lambda name: ToldAgain(event)), undisturbed)
+
+    sweep("events", range(1, undisturbed.told + 1), at)

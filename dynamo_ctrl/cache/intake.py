@@ -13,8 +13,7 @@ from msgspec import UNSET
 from msgspec.structs import force_setattr
 
 from dynamo_ctrl.cache.index import Where
-from dynamo_ctrl.cache.keep import KeepOnly
-from dynamo_ctrl.cache.projection import Projection, cut_managed_fields, everything
+from dynamo_ctrl.cache.projection import Projection, TextProjection, cut_managed_fields, everything
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.metadata import Metadata
@@ -48,6 +47,7 @@ class Intake(Generic[O]):
     def __init__(self, kind: Kind[O], projection: Projection | None = None) -> None:
         self._kind = kind
         self._projection = projection
+        self._text = projection.text if isinstance(projection, TextProjection) else None
         self._shared: dict[Any, Any] = {}
         self._logged: set[str] = set()
         self.malformed = 0
@@ -94,8 +94,8 @@ class Intake(Generic[O]):
         if projection is everything:
             return kind.decode(raw)
         try:
-            if isinstance(projection, KeepOnly):
-                text = projection.text(raw)
+            if self._text is not None:
+                text = self._text(raw)
             else:
                 kind.decode(raw)  # a projection need not expect anything but an object of its kind
                 text = msgspec.json.encode(projection(msgspec.json.decode(raw)))

@@ -4,13 +4,15 @@ A projection is a pure, idempotent function on the object's content. It must kee
 resourceVersion, generation, labels, owners, finalizers and deletion state of the metadata. An object read through a projection
 must never be written back in full.
 
+A projection that can work on the JSON text itself (`TextProjection`) saves decoding what it drops, which is most of the cost.
+
 Where none is declared, everything but `metadata.managedFields` is kept (it is half of many objects, and no program reads it).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 from msgspec import Raw
@@ -19,6 +21,18 @@ from dynamo_ctrl.objects.frozen import JsonMap
 
 Projection: TypeAlias = Callable[[JsonMap], dict[str, Any]]
 """Content in, kept content out. Compared by identity: declare it once, at module level."""
+
+
+@runtime_checkable
+class TextProjection(Protocol):
+    """A projection that has a way of its own from text to text. `dynamo_ctrl.cache.keep.KeepOnly` is one."""
+
+    def __call__(self, content: JsonMap) -> dict[str, Any]:
+        """The kept part of a decoded object."""
+
+    def text(self, raw: bytes) -> bytes:
+        """The kept part of an object's JSON text. Whatever it raises costs that object."""
+
 
 _KEY = b'"managedFields":'
 _NAME = b'managedFields"'

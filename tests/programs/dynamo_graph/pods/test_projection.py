@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dynamo_ctrl.cache.change import Change
+from dynamo_ctrl.cache.intake import Intake
+from dynamo_ctrl.cache.projection import TextProjection
 from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_graph.component.drain import drain_changed
 from dynamo_graph.pods.crash_loop import crash_loop
@@ -184,6 +186,13 @@ def test_nothing_else_is_kept(whole: dict[str, Any]) -> None:
             "initContainerStatuses": [{"name": "setup", **KEPT_DOWN}],
         },
     }
+
+
+def test_the_cache_keeps_it_without_decoding_the_rest() -> None:
+    kept = Intake(POD, slim_pod).read(msgspec.json.encode(WHOLE))
+    assert kept is not None
+    assert kept.content() == slim_pod(WHOLE)
+    assert isinstance(slim_pod, TextProjection)
 
 
 @pytest.mark.parametrize("text", ["{}", '{"spec":null,"status":null}', '{"metadata":{}}'])

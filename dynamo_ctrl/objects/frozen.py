@@ -64,6 +64,7 @@ EMPTY: FrozenDict[str, Any] = FrozenDict()
 
 
 _LEAVES = frozenset((str, int, float, bool, type(None)))
+_SEQUENCES = (list, tuple)
 
 
 def freeze(value: Any) -> Any:
@@ -71,9 +72,11 @@ def freeze(value: Any) -> Any:
     kind = type(value)  # asking for the exact type first: abstract classes are slow to ask for
     if kind in _LEAVES or kind is FrozenDict or kind is FrozenList:
         return value
-    if isinstance(value, list | tuple):
+    if kind is dict:
+        return FrozenDict({key: freeze(item) for key, item in value.items()})
+    if kind is list or isinstance(value, _SEQUENCES):
         return FrozenList([freeze(item) for item in value])
-    if kind is dict or isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         return FrozenDict({key: freeze(item) for key, item in value.items()})
     return value
 
@@ -83,8 +86,10 @@ def thaw(value: Any) -> Any:
     kind = type(value)
     if kind in _LEAVES:
         return value
-    if isinstance(value, list | tuple):
+    if kind is dict or kind is FrozenDict:
+        return {key: thaw(item) for key, item in value.items()}
+    if kind is list or isinstance(value, _SEQUENCES):
         return [thaw(item) for item in value]
-    if kind is dict or isinstance(value, Mapping):
+    if isinstance(value, Mapping):
         return {key: thaw(item) for key, item in value.items()}
     return value

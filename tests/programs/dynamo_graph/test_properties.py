@@ -21,6 +21,7 @@ from dynamo_ctrl.program.result import Result
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT as DCD
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
+from dynamo_graph.api.scaling_adapter import DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER as ADAPTER
 from dynamo_graph.component.program import ComponentProgram
 from dynamo_graph.component_deployment.program import ComponentDeploymentProgram
 from dynamo_graph.testing import GraphWorld, component, graph
@@ -28,7 +29,7 @@ from dynamo_graph.traffic import DESTINATION_RULE, INFERENCE_POOL, VIRTUAL_SERVI
 
 KINDS: tuple[Kind[Any], ...] = (
     *(DGD, DCD, DEPLOYMENT, SERVICE, SERVICE_ACCOUNT, ROLE, ROLE_BINDING),
-    *(CONFIG_MAP, INGRESS, VIRTUAL_SERVICE, INFERENCE_POOL, DESTINATION_RULE),
+    *(CONFIG_MAP, INGRESS, VIRTUAL_SERVICE, INFERENCE_POOL, DESTINATION_RULE, ADAPTER),
 )
 CONFIG = OperatorConfig.model_validate(
     {
@@ -60,6 +61,7 @@ COMPONENT = st.builds(
     globalDynamoNamespace=st.none() | st.booleans(),
     sharedMemorySize=st.sampled_from([None, "0", "1Gi"]),
     modelRef=st.sampled_from([None, {"name": "llama"}, {"name": "qwen"}]),
+    scalingAdapter=st.sampled_from([None, None, {}]),
 )
 PICKER = st.builds(
     lambda settings: component("epp", "epp", **settings), st.sampled_from([{}, {"eppConfig": {"config": {"a": "b"}}}])

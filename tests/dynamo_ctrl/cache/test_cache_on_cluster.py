@@ -6,11 +6,11 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from dynamo_ctrl.cache.cache import Cache, CacheOptions
+from dynamo_ctrl.cache.cache import Cache, CacheOptions, KindOptions
 from dynamo_ctrl.cache.options import WatcherOptions
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.clock import SystemClock
@@ -98,6 +98,49 @@ async def test_pages_events_and_a_relist_end_with_what_the_server_has(cluster: C
         await create(engine, namespace, "later")
         expected = await on_server()
         await until(lambda: cached() == expected and informer.state.phase is Phase.LIVE)
+
+
+async def test_a_streaming_list_comes_to_its_mark_and_is_followed_on_the_same_connection(
+    cluster: Cluster, namespace: str
+) -> None:
+    async with following(cluster, namespace, initial="stream") as (engine, cache):
+        for number in reversed(range(25)):
+            await create(engine, namespace, f"n{number:02}")
+        informer = cache.informer(CONFIG_MAP, "app=x")
+        view = cache.view({CONFIG_MAP: informer})
+        await until(lambda: informer.ready)
+        assert [obj.metadata.name for obj in view.list(CONFIG_MAP)] == [f"n{number:02}" for number in range(25)]
+        await create(engine, namespace, "late")
+        await until(lambda: view.get(CONFIG_MAP, f"{namespace}/late") is not None)
+        counts = informer.counts()
+        assert (counts.lists, counts.watches, counts.fallbacks, counts.failures) == (1, 1, 0, 0)
+        watcher = informer.shared.reflectors[0].watcher
+        assert watcher.pages == 0
+        await engine.delete(CONFIG_MAP, Key(namespace, "n03"))
+        watcher.failed(RuntimeError("as if the stream had been lost"), 0.0)
+        informer.retry()
+        await until(lambda: view.get(CONFIG_MAP, f"{namespace}/n03") is None and informer.state.phase is Phase.LIVE)
+
+
+@pytest.mark.parametrize("initial", ["list", "stream"])
+async def test_all_namespaces_but_one_are_followed(
+    cluster: Cluster, namespace: str, initial: Literal["list", "stream"]
+) -> None:
+    async with open_engine("kubernetes", EngineConfig(kubeconfig=cluster.kubeconfig)) as engine:
+        for name in ("a", "b"):
+            await create(engine, namespace, name)
+        kinds = {"configmaps": KindOptions(except_namespaces=(namespace,))}
+        options = CacheOptions(kinds=kinds, watcher=WatcherOptions(initial=initial))
+        cache = Cache(engine, clock=SystemClock(), options=options)
+        informer = cache.informer(CONFIG_MAP)
+        task = asyncio.create_task(cache.run())
+        await until(lambda: informer.ready)
+        found = {obj.metadata.namespace for obj in cache.view({CONFIG_MAP: informer}).list(CONFIG_MAP)}
+        assert "kube-system" in found
+        assert namespace not in found
+        assert informer.counts().fallbacks == 0
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 async def test_a_list_not_older_than_a_version_is_paged_or_whole_but_never_short(

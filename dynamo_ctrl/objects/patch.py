@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from dynamo_ctrl.objects.difference import changed_paths
+from dynamo_ctrl.objects.difference import changed_paths, same
 from dynamo_ctrl.objects.frozen import JsonMap, thaw
 
 PatchType = Literal["merge", "json"]
@@ -76,6 +76,8 @@ def merge_diff(old: JsonMap, new: JsonMap) -> dict[str, Any]:
     patch: dict[str, Any] = {}
     for key in old.keys() | new.keys():
         before, after = old.get(key), new.get(key)
+        if same(before, after):
+            continue
         if after is None:
             if before is not None:
                 patch[key] = None

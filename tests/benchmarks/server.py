@@ -22,6 +22,7 @@ OPTIONS: Final = ClusterOptions(
     scheduler=False,
     kwok=False,
     nodes=0,
+    timeout=240.0,
     apiserver=(
         "--enable-priority-and-fairness=false",
         "--max-requests-inflight=4000",

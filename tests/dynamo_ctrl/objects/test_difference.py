@@ -12,9 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
-from dynamo_ctrl.objects.difference import ABSENT, Difference, changed_paths, differences
+from dynamo_ctrl.objects.difference import ABSENT, Difference, changed_paths, differences, same
 from dynamo_ctrl.objects.disclosure import disclosed, disclosed_difference
 from dynamo_ctrl.objects.frozen import freeze
+from dynamo_ctrl.objects.patch import merge_diff
 
 TREES: st.SearchStrategy[Any] = st.recursive(
     st.one_of(st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from(["", "a"])),
@@ -104,3 +105,23 @@ def test_what_is_no_secret_is_shown_as_it_is(kind: Any) -> None:
     difference = Difference("metadata.labels.app", "web", ABSENT)
     assert disclosed_difference(kind, difference) == difference
     assert disclosed(CONFIG_MAP, {"data": {"a": "b"}}) == {"data": {"a": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_same"),
+    [
+        ({"a": [1, {"b": "c"}]}, {"a": [1, {"b": "c"}]}, True),
+        ({"a": [1]}, {"a": [True]}, False),
+        ({"a": [1]}, {"a": [1.0]}, False),
+        ("a", "a", True),
+        ("a", "b", False),
+        ([], {}, False),
+    ],
+)
+def test_trees_are_the_same_at_once_only_where_json_says_so(old: Any, new: Any, is_same: bool) -> None:
+    assert same(old, new) is is_same
+
+
+def test_trees_that_are_equal_to_python_alone_still_differ() -> None:
+    assert list(differences({"a": [{"b": 1}]}, {"a": [{"b": True}]})) == [Difference("a[0].b", 1, True)]
+    assert merge_diff({"a": {"b": [1]}}, {"a": {"b": [True]}}) == {"a": {"b": [True]}}

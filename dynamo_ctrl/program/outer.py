@@ -191,7 +191,7 @@ class Outer:
             return DONE
         if primary.metadata.deletion_timestamp is not None:
             return partial(self._finalize, primary)
-        if self._settled.holds(primary):
+        if self._settled.holds(key, primary):
             return _SETTLED
         part = self._plain
         asked = self._selector or part

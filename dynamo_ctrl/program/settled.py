@@ -116,9 +116,9 @@ class Settled:
     def __init__(self) -> None:
         self._reads: dict[Key, Reads] = {}
 
-    def holds(self, primary: Object[Any, Any]) -> bool:
-        """Whether an attempt would find again that nothing is to be done."""
-        reads = self._reads.get(primary.key)
+    def holds(self, key: Key, primary: Object[Any, Any]) -> bool:
+        """Whether an attempt at that primary would find again that nothing is to be done."""
+        reads = self._reads.get(key)
         return reads is not None and reads.primary is primary and reads.unchanged
 
     def keep(self, reads: Reads, steps: tuple[Step, ...], report: Report) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,10 @@ from dynamo_ctrl.engine.kubernetes.config import ConfigError
 
 if TYPE_CHECKING:
     from dynamo_ctrl.engine.kubernetes.engine import KubernetesEngine
+    from dynamo_ctrl.engine.kubernetes.existing import ClientConfiguration
     from dynamo_ctrl.engine.registry import EngineConfig
 
-__all__ = ["ConfigError", "factory"]
+__all__ = ["ConfigError", "factory", "from_client"]
 
 
 @asynccontextmanager
@@ -50,3 +51,12 @@ def _prepare(config: EngineConfig) -> Callable[[], KubernetesEngine]:
         on_request=config.on_request,
         observer=config.observer,
     )
+
+
+def from_client(
+    configuration: ClientConfiguration, config: EngineConfig | None = None
+) -> AbstractAsyncContextManager[KubernetesEngine]:
+    """An engine for an operator that has a kubernetes_asyncio client already; see `existing.from_client`."""
+    from dynamo_ctrl.engine.kubernetes import existing
+
+    return existing.from_client(configuration, config)

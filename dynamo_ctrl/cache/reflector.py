@@ -35,6 +35,9 @@ O = TypeVar("O", bound=Object[Any, Any])  # noqa: E741
 EVENTS: Final = 64
 """Events that are taken in one go; then the loop turns, whether more are there or not."""
 
+FEW: Final = 8
+"""Events after which the loop turns if it has had a slice of work already, of whichever source."""
+
 
 class Reflector(Generic[O]):
     """Follows one scope of one informer.
@@ -197,7 +200,7 @@ class Reflector(Generic[O]):
                 return False
             self._event(event)
             taken += 1
-            if taken % EVENTS == 0:
+            if taken % EVENTS == 0 or (taken % FEW == 0 and self._turns.over):
                 await asyncio.sleep(0)
         return True
 

@@ -186,6 +186,27 @@ async def test_r4_14_a_flood_of_events_does_not_keep_the_loop(scripted: Any, con
         it.kept(at_least=3)
 
 
+async def test_r4_14_floods_of_several_sources_share_a_turn_of_the_loop(scripted: Any, config_map: Make) -> None:
+    engine = scripted()
+    sources = 12
+    streams = []
+    for _ in range(sources):
+        engine.page(version=1)
+        streams.append(engine.stream())
+    async with place(engine) as it:
+        others = [it.cache.informer(CONFIG_MAP, f"n={number}", it.work.project) for number in range(1, sources)]
+        for informer in (it.informer, *others):
+            await informer.wait_complete()
+        await turns()
+        assert len(engine.watched) == sources
+        for stream in streams:
+            for obj in objects(config_map, 300, version=10):
+                stream.send("ADDED", obj)
+        await turns()
+        assert [informer.counts().objects for informer in (it.informer, *others)] == [300] * sources
+        it.kept(at_least=3)
+
+
 async def test_r4_25_an_index_is_declared_without_waiting_before_and_after_the_start(
     scripted: Any, config_map: Make
 ) -> None:

@@ -156,7 +156,7 @@ class Node:
             words = [word.replace(old, new) for word in words]
         shell = {"HOME": str(self.home), "PATH": f"{self._bin}:/usr/bin:/bin", **variables}
         done = subprocess.run(
-            words, env=shell, capture_output=True, text=True, check=False, timeout=30, executable=self._found(words[0])
+            words, env=shell, capture_output=True, text=True, check=False, timeout=120, executable=self._found(words[0])
         )
         assert done.returncode == code, done.stderr
         return self.calls()

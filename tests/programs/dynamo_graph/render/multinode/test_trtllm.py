@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_graph.api.config import OperatorConfig
-from dynamo_graph.render.engines.trtllm import EXPORTED
+from dynamo_graph.render.engines.trtllm import DNS_INTERVAL, DNS_SECONDS, EXPORTED
 from dynamo_graph.render.errors import RenderError
 from tests.programs.dynamo_graph.render.multinode.kit import HG, ORCHESTRATOR, after, argv, py, sh
 
@@ -78,10 +78,13 @@ def test_a_leader_gives_up_on_a_name_that_never_resolves(rig: Rig, node: Node, k
     node.program("getent", "sys.exit(2)")
     node.program("sleep")
     main = rig.main(OWN, nodes=3)
-    calls = node.run(main, ORCHESTRATOR["L"], code=1, replaced={"/ssh-pk": keys})
+    limit = f"-gt {DNS_SECONDS // DNS_INTERVAL} "
+    assert limit in main["args"][0]
+    assert DNS_SECONDS == 300
+    calls = node.run(main, ORCHESTRATOR["L"], code=1, replaced={"/ssh-pk": keys, limit: "-gt 3 "})
     assert {call[0] for call in calls} == {"getent", "sleep"}
-    assert {call[1] for call in calls if call[0] == "sleep"} == {"2"}
-    assert sum(call[0] == "sleep" for call in calls) == 150
+    assert {call[1] for call in calls if call[0] == "sleep"} == {str(DNS_INTERVAL)}
+    assert sum(call[0] == "sleep" for call in calls) == 3
 
 
 def test_a_step_that_fails_ends_the_leader(rig: Rig, node: Node, keys: str) -> None:

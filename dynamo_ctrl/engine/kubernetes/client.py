@@ -78,11 +78,14 @@ class Client:
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
         """The right to one request under way. Raises `Unreachable` when there is none within the connect time-out."""
-        try:
-            async with asyncio.timeout(CONNECT_TIMEOUT):
-                await self._slots.acquire()
-        except TimeoutError as error:
-            raise Unreachable(f"{self._route.server}: {MAX_REQUESTS} requests are under way already") from error
+        if self._slots.locked():
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    await self._slots.acquire()
+            except TimeoutError as error:
+                raise Unreachable(f"{self._route.server}: {MAX_REQUESTS} requests are under way already") from error
+        else:
+            await self._slots.acquire()  # at once: nothing to time
         try:
             yield
         finally:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-SERVICE_NETWORK: Final = "10.0.0.0/24"
+SERVICE_NETWORK: Final = "10.0.0.0/16"
 POD_NETWORK: Final = "10.244.0.0/16"
 KUBERNETES_SERVICE: Final = "10.0.0.1"
 """The address of the Service `kubernetes`, which the serving certificate must name."""

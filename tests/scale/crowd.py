@@ -52,9 +52,9 @@ class Crowded:
 def crowded(place: Place, manager: ManagerProcess, *, graphs: int, pods: int, events: int, idle: float) -> Crowded:
     """Let `graphs` of two components become ready beside `pods` of others, and look."""
     with ThreadPoolExecutor(CLIENTS) as clients:
-        made = list(clients.map(lambda number: _create(place, foreign(number)), range(pods)))
+        made = list(clients.map(lambda number: _create(place, "pods", foreign(number)), range(pods)))
         before, began = cpu(manager), time.monotonic()
-        list(clients.map(lambda number: place.apply(_graph(place, number)), range(graphs)))
+        list(clients.map(lambda number: _create(place, GRAPHS, _graph(place, number)), range(graphs)))
         wait_for("all graphs to be ready", lambda: _all_ready(place, graphs), timeout=TIMEOUT, interval=0.5)
         ready_seconds, ready_cpu = time.monotonic() - began, cpu(manager) - before
         place.comes_to_rest(quiet=2.0)
@@ -98,9 +98,9 @@ def reconciles(manager: ManagerProcess) -> Counter[str]:
     return found
 
 
-def _create(place: Place, pod: Tree) -> str:
-    place.api.create(path(place.namespace, "pods"), pod)
-    return str(pod["metadata"]["name"])
+def _create(place: Place, resource: str, wanted: Tree) -> str:
+    place.api.create(path(place.namespace, resource), wanted)
+    return str(wanted["metadata"]["name"])
 
 
 def _touch(place: Place, name: str, number: int) -> None:

@@ -6,8 +6,9 @@ converts, and what rendering passes on unread is left to the server. Null stands
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+import re
+from collections.abc import Iterable, Iterator, Set
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -18,6 +19,14 @@ from dynamo_ctrl.objects.frozen import JsonMap
 from dynamo_ctrl.objects.quantity import InvalidQuantity, parse_quantity
 
 Tree = dict[str, Any]
+
+MAX_PORT: Final = 65535
+
+_ALWAYS: Final = (None, "", "Always")
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
+_LABEL_RULE: Final = (
+    "must have at most 63 lower-case letters, digits or '-', and begin and end with a letter or a digit"
+)
 
 
 class _Named(Struct, rename="camel"):
@@ -48,10 +57,14 @@ class _Volume(_Named):
     persistent_volume_claim: Tree | None = None
 
 
+class _Claim(Struct):
+    name: str | None = None
+
+
 class _Resources(Struct, rename="camel"):
     limits: dict[str, str | int | float] | None = None
     requests: dict[str, str | int | float] | None = None
-    claims: list[Tree] | None = None
+    claims: list[_Claim] | None = None
 
 
 class _Container(_Named):
@@ -84,6 +97,7 @@ class _PodSpec(Struct, rename="camel"):
     service_account: str | None = None
     host_network: bool | None = None
     dns_policy: str | None = None
+    restart_policy: str | None = None
     termination_grace_period_seconds: int | None = None
 
 
@@ -98,8 +112,10 @@ class _Template(Struct, rename="camel"):
 
 
 def template_problems(template: JsonMap, what: str, path: str) -> Iterator[InvalidObject]:
-    """What makes a template unreadable: a part of a wrong type (then nothing else is told), a name that is there twice or
-    missing, an amount that is none. `path` is where the template stands.
+    """What makes a template unreadable, or one of which no server makes a workload; `path` is where the template stands.
+
+    A part of a wrong type (then nothing else is told); a name that is missing, there twice, or none that Kubernetes takes; an
+    amount that is none; a port that cannot be; a claim that the Pod does not have; Pods that would not be restarted.
     """
     try:
         read = msgspec.convert(template, _Template)
@@ -107,24 +123,42 @@ def template_problems(template: JsonMap, what: str, path: str) -> Iterator[Inval
         yield invalid(what, path, error)
         return
     spec = read.spec or _PodSpec()
+    claims = {claim.name for claim in spec.resource_claims or ()}
     seen: set[str] = set()
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         at = f"{path}.spec.{field}"
-        yield from _unnamed(containers or (), what, at, seen)
+        yield from _misnamed(containers or (), what, at, seen)
         for index, container in enumerate(containers or ()):
-            yield from _amounts(container.resources or _Resources(), what, f"{at}[{index}].resources")
-            if any(not entry.name for entry in container.env or ()):
-                yield InvalidObject(what, f"{at}[{index}].env", "every entry must have a name")
-    yield from _unnamed(spec.volumes or (), what, f"{path}.spec.volumes", set())
+            yield from _container(container, claims, what, f"{at}[{index}]")
+    yield from _misnamed(spec.volumes or (), what, f"{path}.spec.volumes", set())
+    if spec.restart_policy not in _ALWAYS:
+        yield InvalidObject(what, f"{path}.spec.restartPolicy", "must be Always; other Pods do not make a workload")
 
 
-def _unnamed(entries: Iterable[_Named], what: str, path: str, seen: set[str]) -> Iterator[InvalidObject]:
+def _misnamed(entries: Iterable[_Named], what: str, path: str, seen: set[str]) -> Iterator[InvalidObject]:
     for index, entry in enumerate(entries):
+        at = f"{path}[{index}].name"
         if not entry.name:
-            yield InvalidObject(what, f"{path}[{index}].name", "must be set")
+            yield InvalidObject(what, at, "must be set")
         elif entry.name in seen:
-            yield InvalidObject(what, f"{path}[{index}].name", f'must be unique; "{entry.name}" is there already')
+            yield InvalidObject(what, at, f'must be unique; "{entry.name}" is there already')
+        elif not _LABEL.fullmatch(entry.name):
+            yield InvalidObject(what, at, _LABEL_RULE)
         seen.add(entry.name)
+
+
+def _container(container: _Container, claims: Set[str | None], what: str, path: str) -> Iterator[InvalidObject]:
+    resources = container.resources or _Resources()
+    yield from _amounts(resources, what, f"{path}.resources")
+    for index, claim in enumerate(resources.claims or ()):
+        if claim.name not in claims:
+            rule = f'"{claim.name or ""}" is none of the resourceClaims of the Pod'
+            yield InvalidObject(what, f"{path}.resources.claims[{index}].name", rule)
+    if any(not entry.name for entry in container.env or ()):
+        yield InvalidObject(what, f"{path}.env", "every entry must have a name")
+    for index, port in enumerate(container.ports or ()):
+        if not 0 < port.container_port <= MAX_PORT:
+            yield InvalidObject(what, f"{path}.ports[{index}].containerPort", f"must be between 1 and {MAX_PORT}")
 
 
 def _amounts(resources: _Resources, what: str, path: str) -> Iterator[InvalidObject]:

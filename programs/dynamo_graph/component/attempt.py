@@ -133,11 +133,12 @@ class Attempt:
         if collision is not None:
             refuse = Refuse(message=str(collision), error=collision)
             return (Step(name="observe-workers", effects=(refuse,), reason=Reason.ROLLING_FAILED),)
-        return (
-            *self._rollout.first_steps,
-            *shared_steps(needs),
-            *self._workload_steps(needs.config),
-        )
+        shared = shared_steps(needs)
+        try:
+            workloads = self._workload_steps(needs.config)
+        except InvalidObject as error:  # nothing at all is made of a graph that is refused, accounts neither
+            return (*filter(_refuses, shared), refused(self._graph, COMPONENTS, error, COMPONENTS_FAILED))
+        return (*self._rollout.first_steps, *shared, *workloads)
 
     def _reached(self, report: Report) -> GraphStatus:
         """The last status, with what the deployments carry now: restart and rollout are told with the writes that do them.
@@ -187,24 +188,22 @@ class Attempt:
                 yield component, live
 
     def _workload_steps(self, config: OperatorConfig) -> tuple[Step, ...]:
+        """The steps that make and shrink workloads. Raises `InvalidObject` if a component cannot be rendered."""
         components = self._graph.spec.components
         if has_any_multinode(components) and not GROUPS.usable(self._request.view, config):
             refuse = Refuse(message=NO_ORCHESTRATOR)
             return (Step(name="orchestrator", effects=(refuse,), reason=Reason.NO_ORCHESTRATOR),)
         rollout = self._rollout
         present = {component.name: rollout.present(component) for component in components}
-        try:
-            rendered = render_component_deployments(
-                self._graph,
-                suffix=rollout.suffix,
-                replicas={**rollout.sizes, **dict.fromkeys(self._waiting, 0)},
-                restarts=self._carried(present),
-                frameworks=self._frameworks(present),
-                checkpoints=self._checkpoints.checkpoints,
-            )
-            check_renderable(self._graph, rendered, config)
-        except InvalidObject as error:
-            return (refused(self._graph, COMPONENTS, error, COMPONENTS_FAILED),)
+        rendered = render_component_deployments(
+            self._graph,
+            suffix=rollout.suffix,
+            replicas={**rollout.sizes, **dict.fromkeys(self._waiting, 0)},
+            restarts=self._carried(present),
+            frameworks=self._frameworks(present),
+            checkpoints=self._checkpoints.checkpoints,
+        )
+        check_renderable(self._graph, rendered, config)
         children = {child.spec.name: child for child in rendered}
         warnings = {component.name: _warning(component) for component in components}
         self._children = {
@@ -232,6 +231,10 @@ class Attempt:
         """The engine that each component's deployment has already; it never changes."""
         found = {name: live.spec.backend_framework for name, live in present.items() if live is not None}
         return {name: framework for name, framework in found.items() if framework}
+
+
+def _refuses(step: Step) -> bool:
+    return any(isinstance(effect, Refuse) for effect in step.effects)
 
 
 def _reached(report: Report, step: str) -> bool:

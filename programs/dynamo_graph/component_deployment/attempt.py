@@ -127,7 +127,11 @@ class Attempt:
     @property
     def _retry(self) -> Retry:
         """Only an edit mends the own spec; but claims that it names may come by themselves, and wake nobody."""
-        return Retry.BACKOFF if pod_spec(self._primary.spec.pod_template).get("resourceClaims") else Retry.NEVER
+        try:
+            claiming = pod_spec(self._primary.spec.pod_template).get("resourceClaims")
+        except InvalidObject:  # a spec that cannot be read was stored before its rules
+            return Retry.NEVER
+        return Retry.BACKOFF if claiming else Retry.NEVER
 
     def _refuse(self, error: InvalidObject) -> None:
         """The own spec cannot be reconciled: nothing is written."""

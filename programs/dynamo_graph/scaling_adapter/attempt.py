@@ -6,15 +6,21 @@ from datetime import UTC
 from typing import Final
 
 from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.owners import is_controlled_by
 from dynamo_ctrl.objects.patch import Patch as Change
-from dynamo_ctrl.program.effect import Event, Patch, Refuse
+from dynamo_ctrl.program.effect import Event, Patch, Refuse, Retry
 from dynamo_ctrl.program.report import Report
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Result, Step
 from dynamo_graph.api.component import Component
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT, DynamoGraphDeployment
 from dynamo_graph.api.names import Label
-from dynamo_graph.api.scaling_adapter import DynamoGraphDeploymentScalingAdapter, ScalingAdapterStatus
+from dynamo_graph.api.scaling_adapter import (
+    DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER,
+    DynamoGraphDeploymentScalingAdapter,
+    ScalingAdapterStatus,
+)
+from dynamo_graph.component.scaling_adapters import adapter_name
 
 LEADER: Final = "leader"
 """Role of the Pods that stand for their group."""
@@ -35,6 +41,10 @@ def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[Sca
     if component is None or component.scaling_adapter is None:
         return Result()
     scale = _scale(graph, component, adapter)
+    rival = None if scale is None else _rival(request, graph, component)
+    if rival is not None:
+        message = f"component {component.name} is scaled by {rival.ref}, which its graph controls"
+        return Result(steps=(Step(name="scale", effects=(Refuse(message=message, retry=Retry.NEVER),)),))
     steps = (Step(name="scale", effects=(scale,)),) if scale is not None else ()
 
     def status(report: Report) -> ScalingAdapterStatus | None:
@@ -53,6 +63,15 @@ def pod_selector(graph: str, component: Component) -> str:
     if component.is_multinode:
         labels[Label.ROLE] = LEADER
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+
+
+def _rival(
+    request: Request[DynamoGraphDeploymentScalingAdapter], graph: DynamoGraphDeployment, component: Component
+) -> DynamoGraphDeploymentScalingAdapter | None:
+    """The graph's own adapter of the component, if it is another: two with different sizes would write the graph for ever."""
+    key = Key(graph.metadata.namespace, adapter_name(graph.metadata.name, component.name))
+    own = request.view.get(DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER, key)
+    return own if own is not None and own.key != request.object.key and is_controlled_by(own, graph) else None
 
 
 def _scale(

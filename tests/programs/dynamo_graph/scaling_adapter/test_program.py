@@ -66,6 +66,27 @@ def test_the_graph_follows_its_adapter(before: Any, after: int) -> None:
     assert len(told(world)) == 1
 
 
+def test_a_second_adapter_of_a_component_does_not_fight_for_it() -> None:
+    world = GraphWorld(graph(component("Frontend", "frontend"), scaled(replicas=2)))
+    world.finish()
+    world.cache.add(
+        DGDSA.object(
+            {
+                "metadata": {"name": "other", "namespace": "ns"},
+                "spec": {"replicas": 5, "dgdRef": {"name": "g", "componentName": "w"}},
+            }
+        )
+    )
+    answer = world.cache.reconcile(ScalingAdapterProgram(), "ns/other")
+    assert answer.terminal
+    assert "component w is scaled by" in str(answer.error)
+    assert world.graph().spec.components[1].replicas == 2
+    world.cache.edit(DGDSA, "ns/g-w", {"spec": {"replicas": 5}})
+    assert run(world) == DONE
+    assert world.cache.reconcile(ScalingAdapterProgram(), "ns/other") == DONE
+    assert world.graph().spec.components[1].replicas == 5
+
+
 @pytest.mark.parametrize(
     "replicas", [pytest.param(2, id="T-SA-04"), pytest.param(1, id="T-SA-04 of one that says nothing")]
 )

@@ -126,10 +126,10 @@ EXPERIMENTS: Final = (
         ways=fills(10_000, ours_too=("--kind", "widget"), cr_too=("-kind", "widget"), kr_too=("--kind", "widget")),
         warm_up=True,
     ),
+    _kopf("events", scenes.MOTES_10K, 10_000),
     Experiment(name="fill-100k", scene=scenes.PODS_100K, ways=fills(100_000), timeout=120, warm_up=True),
     _stall(),
     _lookup("lookup-100k", scenes.PODS_100K, 100_000),
     _kopf("index", scenes.MOTES_4K, 4_000),
-    _kopf("events", scenes.MOTES_10K, 10_000),
 )
 """In the order of their scenes; what takes longest is last, should the time run out."""

@@ -47,11 +47,11 @@ MANAGED: Final = Scene(name="10,000 Pods with managedFields", pods=10_000, manag
 PODS_10K: Final = Scene(name="10,000 Pods", pods=10_000)
 WIDGETS_2K: Final = Scene(name="2,000 widgets", widgets=2_000)
 WIDGETS_10K: Final = Scene(name="10,000 widgets", widgets=10_000)
+MOTES_10K: Final = Scene(name="10,000 motes", motes=10_000)
 PODS_100K: Final = Scene(name="100,000 Pods", pods=100_000, large=True)
 MOTES_4K: Final = Scene(name="4,000 motes", motes=4_000, large=True)
-MOTES_10K: Final = Scene(name="10,000 motes", motes=10_000, large=True)
 
-SCENES: Final = (NOTHING, MANAGED, PODS_10K, WIDGETS_2K, WIDGETS_10K, PODS_100K, MOTES_4K, MOTES_10K)
+SCENES: Final = (NOTHING, MANAGED, PODS_10K, WIDGETS_2K, WIDGETS_10K, MOTES_10K, PODS_100K, MOTES_4K)
 
 PATHS: Final[Mapping[str, str]] = {
     "mote": "/apis/bench.example.com/v1/motes",

@@ -14,6 +14,9 @@ from tests.benchmarks.programs import Library
 WRITING: Final = 10
 """Seconds that the writer of a latency writes."""
 
+IDLE: Final = 2
+"""Seconds without an event after which its reader has seen them all."""
+
 ANSWERING: Final = 30.0
 """Seconds for the small programs beside a measurement."""
 
@@ -47,7 +50,8 @@ def _written(rate: int, place: Place, way: Way, timeout: float) -> Answer:
     dashes = "-" if way.library is Library.CONTROLLER_RUNTIME else "--"
     with scratch() as directory:
         seen, rows, ready = (directory / name for name in ("seen.csv", "written.csv", "ready"))
-        reading = (*place.command(way), f"{dashes}out", str(seen), f"{dashes}ready", str(ready))
+        files = (f"{dashes}out", str(seen), f"{dashes}ready", str(ready))
+        reading = (*place.command(way), *files, f"{dashes}idle", str(IDLE))
         with Child(reading, place.surroundings(way)) as reader:
             _await(ready, reader, timeout)
             writing = ("writer", "-rate", str(rate), "-seconds", str(WRITING), "-out", str(rows))

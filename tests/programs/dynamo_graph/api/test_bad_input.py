@@ -102,3 +102,35 @@ def test_a_real_server_refuses_the_same(real: RealServer, which: str) -> None:
         assert refused is not None, (field, value)
         assert refused.code == 422
         assert field.path in refused.message, (field, value, refused.message)
+
+
+BULK: Final = "x" * 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"),
+    [
+        ({"metadata": {"name": "a", "annotations": {"a": BULK}}, "spec": SPECS["graph"]}, (413, 422)),
+        ({"metadata": {"name": "a"}, "spec": SPECS["graph"] | {"annotations": {"a": BULK}}}, (413,)),
+    ],
+    ids=["its-own", "for-its-pods"],
+)
+def test_a_real_server_takes_no_5_mb_of_annotations(real: RealServer, body: Tree, codes: tuple[int, ...]) -> None:
+    with pytest.raises(Refused) as raised:
+        real.create(DGD, body)
+    assert raised.value.code in codes
+
+
+def test_a_server_takes_names_that_only_the_program_refuses(server: Server) -> None:
+    """What a name of 253 characters comes to is told in `tests/programs/dynamo_graph/test_bad_input.py`."""
+    assert refusal(server, DGD, SPECS["graph"], "x" * 253) is None
+    assert refusal(server, DGD, SPECS["graph"], "x" * 254) is not None
+
+
+def test_a_real_server_refuses_25_names_that_collide_when_lowered(real: RealServer) -> None:
+    letters = [(letter, letter.upper()) for letter in "abcde"]
+    names = ["".join(pair[number >> at & 1] for at, pair in enumerate(letters)) for number in range(25)]
+    components = [component(name, "worker") for name in names]
+    refused = refusal(real, DGD, {"components": components})
+    assert refused is not None
+    assert "component names must be unique ignoring case" in refused.message

@@ -6,7 +6,7 @@ request, through its refresh hook, as the client itself does. Nothing else of th
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, Final, Protocol
 
@@ -22,7 +22,7 @@ SOURCE: Final = "the client's configuration"
 class ClientConfiguration(Protocol):
     """What is read of a `kubernetes_asyncio.client.Configuration`."""
 
-    host: str
+    host: Any
     verify_ssl: bool
     ssl_ca_cert: Any
     cert_file: Any
@@ -31,7 +31,7 @@ class ClientConfiguration(Protocol):
     proxy: Any
     username: Any
     password: Any
-    api_key: Mapping[str, str]
+    api_key: Any
 
     async def get_api_key_with_prefix(self, identifier: str, alias: str | None = None) -> str | None:
         """The token as a header value, renewed if need be."""

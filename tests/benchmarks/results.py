@@ -73,16 +73,18 @@ class Compared:
 
     @property
     def ratio(self) -> float | None:
-        """Of the medians, ours / theirs."""
-        if self.ours is None or self.theirs is None or not self.theirs.median:
+        """Of the medians, ours / theirs; `None` where theirs is not positive: an event may overtake the answer of its write."""
+        if self.ours is None or self.theirs is None or self.theirs.median <= 0:
             return None
         return self.ours.median / self.theirs.median
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; `None` without a goal or without a figure."""
-        if self.ratio is None or self.goal is None:
+        """Whether the goal is met; `None` without a goal or without a figure. Without a ratio, ours must not be worse."""
+        if self.goal is None or self.ours is None or self.theirs is None:
             return None
+        if self.ratio is None:
+            return self.ours.median <= self.theirs.median
         return meets(self.ratio, self.goal)
 
     def row(self) -> dict[str, Any]:

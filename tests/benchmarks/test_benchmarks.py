@@ -34,6 +34,14 @@ def test_a_ratio_is_of_medians_and_the_best_setting_of_a_peer_stands_for_it() ->
     assert (best.ratio, best.met, best.setting) == (0.625, False, "peer, tuned")
 
 
+@pytest.mark.parametrize(("ours", "met"), [(-0.3, True), (-0.1, False), (0.1, False)])
+def test_where_an_event_overtook_its_answer_there_is_no_ratio_and_ours_must_not_be_later(
+    ours: float, met: bool
+) -> None:
+    (row, _) = (each.row() for each in compare([LINE], answers(ours=(ours,), peer=(-0.2,))))
+    assert (row["ratio"], row["met"]) == (None, met)
+
+
 def test_what_could_not_be_measured_is_not_judged() -> None:
     (row, _) = (each.row() for each in compare([LINE], answers(ours=(4.0,))))
     assert (row["ours"], row["theirs"], row["ratio"], row["goal"], row["met"]) == (4.0, None, None, "<= 0.5", None)

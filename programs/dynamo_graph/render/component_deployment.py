@@ -103,6 +103,7 @@ def _render(
     if component.type == "planner" and not template.pod_spec(pod_template).get("serviceAccountName"):
         pod_template["spec"] = {**template.pod_spec(pod_template), "serviceAccountName": Account.PLANNER}
     spec: dict[str, Any] = {**component.tree(), "podTemplate": pod_template}
+    spec.pop("minAvailable", None)  # Grove's alone (G 1.4); a rollout has to go below it
     if checkpoint is not None and checkpoint.checkpoint_name:
         spec["experimental"] = _started_from(checkpoint.checkpoint_name, component)
     if framework is not None:

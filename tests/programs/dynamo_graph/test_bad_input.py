@@ -245,3 +245,15 @@ def test_5_mb_of_annotations_for_its_pods_make_nothing(steps: tuple[str | int, .
     message = world.ready()[2]
     assert "annotations: must have at most 262144 bytes" in message
     assert len(message) < 1000
+
+
+def test_the_minimum_of_a_gang_does_not_hold_up_a_rollout() -> None:
+    """Only Grove acts on it (G 1.4); no webhook keeps it away from here."""
+    world = GraphWorld(graph(component("decode", "decode", replicas=3, minAvailable=3)))
+    world.finish()
+    old = world.deployments()
+    world.edit(component("decode", "decode", replicas=3, minAvailable=3, image="registry.example/w:2.0.0"))
+    world.finish()
+    [new] = world.deployments()
+    assert new not in old
+    assert world.size(new) == 3

@@ -31,6 +31,11 @@ def main_env(deployment: DynamoComponentDeployment) -> list[tuple[str, str]]:
     return [(entry["name"], entry["value"]) for entry in container["env"]]
 
 
+def test_the_minimum_of_a_gang_is_no_business_of_a_deployment(bench: Bench) -> None:
+    [deployment] = render(bench.graph(bench.component("worker", replicas=3, minAvailable=3)), replicas={"Worker": 1})
+    assert deployment.spec.min_available is None
+
+
 @pytest.mark.parametrize("name", [pytest.param("Decode", id="T-REND-01")])
 def test_a_worker_is_named_and_labelled_by_its_generation(bench: Bench, name: str) -> None:
     [deployment] = render(bench.graph(bench.component("worker", name=name)))

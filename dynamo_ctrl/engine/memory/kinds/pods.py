@@ -57,7 +57,7 @@ def default_pod_spec(spec: Tree) -> None:
 
 
 def _default_container(container: Tree) -> None:
-    image = container.get("image") or ""
+    image = str(container.get("image") or "")
     tag = image.rpartition("/")[2].partition("@")[0].partition(":")[2]
     latest = "@" not in image and tag in ("", "latest")
     fill(
@@ -100,7 +100,8 @@ def _default_volume(volume: Tree) -> None:
     for name in _MODE_VOLUMES:
         if isinstance(volume.get(name), dict):
             fill(volume[name], defaultMode=FILE_MODE)
-    for source in items(volume.get("projected") or {}, "sources"):
+    projected = volume.get("projected")
+    for source in items(projected, "sources") if isinstance(projected, dict) else ():
         if isinstance(source.get("serviceAccountToken"), dict):
             fill(source["serviceAccountToken"], expirationSeconds=3600)
     if isinstance(volume.get("hostPath"), dict):

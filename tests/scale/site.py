@@ -59,7 +59,8 @@ class Site:
     async def running(self) -> AsyncIterator[None]:
         """The data plane and the manager run."""
         plane = (DeploymentProgram(), ReplicaSetProgram(), PodProgram(), ClaimProgram())
-        async with self._managed(MemoryEngine(self.core), *plane), self.managed():
+        options = ManagerOptions(garbage=False, stall_threshold=0)  # the collector is the other manager's to look after
+        async with self._managed(MemoryEngine(self.core), options, *plane), self.managed():
             yield
 
     @asynccontextmanager
@@ -67,16 +68,15 @@ class Site:
         """The manager runs."""
         self.engine = CountingEngine(MemoryEngine(self.core))
         programs = (loaded.program for loaded in load_programs())
-        async with self._managed(self.engine, *programs) as self.manager:
+        async with self._managed(self.engine, ManagerOptions(stall_threshold=0), *programs) as self.manager:
             yield
 
     @asynccontextmanager
-    async def _managed(self, engine: Any, *programs: Any) -> AsyncIterator[Manager]:
+    async def _managed(self, engine: Any, options: ManagerOptions, *programs: Any) -> AsyncIterator[Manager]:
         for program in programs:
             for watch in program.watches.all:
                 if not watch.optional:
                     self.core.register(watch.kind)
-        options = ManagerOptions(garbage=False, stall_threshold=0)
         async with Manager(engine, programs=programs, clock=self._clock, options=options) as manager:
             task = asyncio.create_task(manager.run())
             try:

@@ -12,7 +12,7 @@ FEWEST = 8 + 6 * len(THREE) + 3
 """Writes from apply to Ready, as `tests/programs/dynamo_graph/test_end_to_end.py` counts them."""
 MORE = 2
 """The owner that each further graph adds to the account that the graphs of a namespace share, and to its binding."""
-STEPS = 4
+STEPS = 6
 """Statuses that are written besides, since Pods and Deployments become ready one after the other."""
 
 

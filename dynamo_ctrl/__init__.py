@@ -12,6 +12,7 @@ from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.clock import Clock, ManualClock, SystemClock
 from dynamo_ctrl.controller.builder import Watches, watching
 from dynamo_ctrl.controller.mapper import by_label, to_controller, to_self
+from dynamo_ctrl.engine.apply import NotEstablished, apply
 from dynamo_ctrl.engine.errors import EngineError
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import EngineConfig, open_engine
@@ -68,6 +69,7 @@ __all__ = [
     "Manager",
     "ManagerOptions",
     "ManualClock",
+    "NotEstablished",
     "Note",
     "Object",
     "Patch",
@@ -87,6 +89,7 @@ __all__ = [
     "SystemClock",
     "View",
     "Watches",
+    "apply",
     "by_label",
     "install_signals",
     "open_engine",

@@ -1,36 +1,24 @@
-"""Applying manifests through an engine: create what is missing, merge-patch what is there, definitions first.
-
-Fields that a later manifest no longer names stay as they are: without server-side apply nobody knows who set them. A field
-that the kind does not have is refused, as kubectl does it: the server would drop it, and something else would run.
-"""
+"""Applying manifests through an engine, as `dynamo_ctrl.engine.apply` does it, with refusals in the words of the manifests."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Mapping as MappingType
 from typing import Any, Final
 
 from dynamo_ctrl.cache.state import install_definition
-from dynamo_ctrl.engine.errors import AlreadyExists, EngineError, NotFound, UnsupportedKind
+from dynamo_ctrl.engine.apply import NotEstablished, Sleep, established, write
+from dynamo_ctrl.engine.errors import EngineError, NotFound, UnsupportedKind
 from dynamo_ctrl.engine.port import Engine, Resource
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.frozen import thaw
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.objects.patch import Patch
 from dynamo_manager.errors import UsageError
 from dynamo_manager.manifests import Manifest
 
-ESTABLISH_ATTEMPTS: Final = 100
-"""How often a new definition is looked at until the server serves it; with the pause below, ten seconds."""
-
-ESTABLISH_PAUSE: Final = 0.1
-"""Seconds between two looks."""
-
 STRICT: Final = "strict decoding error: "
 """What the server says before it names the fields that a kind does not have."""
-
-Sleep = Callable[[float], Awaitable[None]]
 
 AnyObject = Object[Any, Any]
 
@@ -76,13 +64,15 @@ class Applier:
         others = [manifest for manifest in manifests if manifest.kind != CUSTOM_RESOURCE_DEFINITION.kind]
         done = [await self._apply(manifest) for manifest in definitions]
         for definition in done:
-            await self._established(definition)
+            try:
+                await established(self._engine, definition, self._sleep)
+            except NotEstablished as error:
+                raise UsageError(str(error)) from error
         return (*done, *[await self._apply(manifest) for manifest in others])
 
     async def _apply(self, manifest: Manifest) -> AnyObject:
         try:
-            kind = await self._kind(manifest)
-            applied: AnyObject = kind.decode(await self._write(manifest, kind))
+            return await self._write(manifest, await self._kind(manifest))
         except EngineError as error:
             if 400 <= error.code < 500:
                 _, unknown, fields = error.message.rpartition(STRICT)
@@ -91,17 +81,14 @@ class Applier:
                 named = f'"{manifest.content["metadata"]["name"]}"' in error.message
                 raise UsageError(f"{manifest.source if named else manifest}: {error.message}") from error
             raise
-        return applied
 
-    async def _write(self, manifest: Manifest, kind: Kind[Any]) -> bytes:
+    async def _write(self, manifest: Manifest, kind: Kind[Any]) -> AnyObject:
         key = manifest.key(self._namespace) if kind.namespaced else manifest.key("")
         content = thaw(manifest.content)
         if kind.namespaced:
             content["metadata"]["namespace"] = key.namespace
         try:
-            return await self._engine.create(kind, key.namespace, kind.object(content).raw, strict=True)
-        except AlreadyExists:
-            return await self._engine.patch(kind, key, Patch.merge(content), strict=True)
+            return await write(self._engine, kind.object(content))
         except (NotFound, UnsupportedKind) as error:
             if error.details.get("name"):  # a namespace
                 raise
@@ -129,18 +116,6 @@ class Applier:
             f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; "
             "correct apiVersion and kind, or apply the CustomResourceDefinition first"
         )
-
-    async def _established(self, definition: AnyObject) -> None:
-        for _ in range(ESTABLISH_ATTEMPTS):
-            live = CUSTOM_RESOURCE_DEFINITION.decode(await self._engine.get(CUSTOM_RESOURCE_DEFINITION, definition.key))
-            states = {condition.type: condition for condition in live.status.conditions}
-            refused = states.get("NamesAccepted")
-            if refused is not None and refused.status == "False":
-                raise UsageError(f"{definition.metadata.name}: {refused.message}")
-            if "Established" in states and states["Established"].status == "True":
-                return
-            await self._sleep(ESTABLISH_PAUSE)
-        raise UsageError(f"{definition.metadata.name}: the server did not establish the definition in time")
 
 
 def untyped(resource: Resource) -> Kind[Any]:

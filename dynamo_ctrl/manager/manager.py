@@ -34,6 +34,7 @@ from dynamo_ctrl.cache.cache import Cache
 from dynamo_ctrl.cache.informer import SharedInformer
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.controller import Controller
+from dynamo_ctrl.engine.apply import apply
 from dynamo_ctrl.engine.port import Engine
 from dynamo_ctrl.engine.registry import EngineConfig
 from dynamo_ctrl.manager import garbage, metrics
@@ -55,6 +56,8 @@ from dynamo_ctrl.manager.roster import Roster
 from dynamo_ctrl.manager.stages import GRACE, Stages
 from dynamo_ctrl.manager.sync import caches_known
 from dynamo_ctrl.manager.watchdog import Watchdog
+from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
+from dynamo_ctrl.program.definition import custom_resources
 
 
 class Manager:
@@ -260,6 +263,19 @@ class Manager:
         if self._life.over:
             raise Stopping(f"the program {getattr(program, 'name', program)!r} cannot be added: the manager stops")
         self._roster.add(program)
+
+    async def install(self) -> None:
+        """Make the server serve the kinds that the programs added so far bring (`definitions`), and wait until it does.
+
+        For the embedded engine, which starts with built-in kinds only, and for clusters whose definitions are the process's to
+        keep. Asked of every replica alike, whoever leads.
+
+        Raises:
+            ManagerError: outside of the context.
+            NotEstablished, EngineError: see `dynamo_ctrl.apply`.
+        """
+        documents = custom_resources(self._roster.programs)
+        await apply(self.unguarded_engine, *[CUSTOM_RESOURCE_DEFINITION.object(document) for document in documents])
 
     def add_runnable(
         self,

@@ -39,6 +39,11 @@ class Roster:
         """The controllers, in the order in which they were defined; none before `open`."""
         return tuple(self._controllers.values())
 
+    @property
+    def programs(self) -> tuple[object, ...]:
+        """The programs, in the order in which they were added."""
+        return tuple(self._programs)
+
     def add(self, program: object) -> None:
         """Take a program.
 

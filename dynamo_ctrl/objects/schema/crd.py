@@ -1,14 +1,17 @@
 """The CustomResourceDefinition document of a kind whose spec and status are pydantic models.
 
 Contract: `definition` gives plain JSON data that a kube-apiserver establishes; `to_yaml` writes it byte for byte the same
-on every machine, so that a file in the repository can be compared with the models.
+on every machine, so that a file in the repository can be compared with the models. A spec or status that is a frozen JSON tree
+keeps whatever it is given, and one that is `None` is not there; any other type that is no pydantic model is refused, since the
+server would silently drop what the definition does not describe.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from types import NoneType
+from typing import Any, Literal, get_origin
 
 import yaml
 from pydantic import BaseModel
@@ -16,6 +19,7 @@ from pydantic import BaseModel
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.schema.marks import Rule
 from dynamo_ctrl.objects.schema.structural import structural
+from dynamo_ctrl.objects.schema.union import Unrepresentable
 
 ColumnType = Literal["boolean", "date", "integer", "number", "string"]
 
@@ -90,16 +94,14 @@ class CustomResource:
     storage: bool = True
 
     def schema(self) -> dict[str, Any]:
-        """The structural schema of the whole object."""
-        spec, status = self.kind.model.sections()
+        """The structural schema of the whole object. Raises `Unrepresentable`."""
         properties: dict[str, Any] = {
             name: {"type": "string", "description": text} for name, text in _DESCRIPTIONS.items()
         }
         properties["metadata"] = {"type": "object"}
-        if issubclass(spec, BaseModel):
-            properties["spec"] = structural(spec, path="spec")
-        if issubclass(status, BaseModel):
-            properties["status"] = structural(status, path="status")
+        for name, model in zip(("spec", "status"), self.kind.model.sections(), strict=True):
+            if model is not NoneType:
+                properties[name] = self._section(name, model)
         schema: dict[str, Any] = {"type": "object", "description": self.description, "properties": properties}
         if self.spec_required:
             schema["required"] = ["spec"]
@@ -109,8 +111,20 @@ class CustomResource:
             ]
         return schema
 
+    def _section(self, name: str, model: type) -> dict[str, Any]:
+        plain = get_origin(model) or model
+        if issubclass(plain, BaseModel):
+            return structural(plain, path=name)
+        if issubclass(plain, Mapping):
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        raise Unrepresentable(
+            f"{self.kind}: {name}",
+            f"{plain.__name__} is no pydantic model: a definition is made of pydantic models "
+            "(or of a Mapping, which keeps everything)",
+        )
+
     def version(self) -> dict[str, Any]:
-        """This version's entry in the CRD."""
+        """This version's entry in the CRD. Raises `Unrepresentable`."""
         subresources: dict[str, Any] = {}
         if self.kind.status_subresource:
             subresources["status"] = {}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 import yaml
+from msgspec import Struct
 from pydantic import BaseModel
 
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.schema.crd import Column, CustomResource, Scale, definition, filename, to_yaml
 from dynamo_ctrl.objects.schema.marks import Int32, Rule
+from dynamo_ctrl.objects.schema.union import Unrepresentable
 
 
 class WidgetSpec(BaseModel):
@@ -110,3 +113,37 @@ def test_the_yaml_is_stable_and_reads_back() -> None:
     assert "&" not in text
     assert next(yaml.safe_load_all(text)) == document
     assert filename(document) == "example.com_widgets.yaml"
+
+
+class Plain(Struct, frozen=True):
+    """A section that is no pydantic model."""
+
+
+def of(model: type[Object[Any, Any]]) -> dict[str, Any]:
+    kind = Kind(model, group="example.com", version="v1", kind="Widget", plural="widgets")
+    document = definition(CustomResource(kind=kind, description="A widget."))
+    properties: dict[str, Any] = document["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
+    return properties
+
+
+def test_a_section_that_is_no_pydantic_model_is_refused_by_its_kind_and_name() -> None:
+    class Specified(Object[Plain, None]):
+        """Its spec is a struct."""
+
+    class Observed(Object[WidgetSpec, Plain]):
+        """Its status is a struct."""
+
+    for model, section in ((Specified, "spec"), (Observed, "status")):
+        with pytest.raises(Unrepresentable) as raised:
+            of(model)
+        assert str(raised.value).startswith(f"widgets.example.com: {section}: Plain is no pydantic model: ")
+
+
+def test_a_json_tree_keeps_everything_and_no_section_is_no_property() -> None:
+    class Tree(Object[Mapping[str, Any], None]):
+        """Its spec is a JSON tree, and it has no status."""
+
+    keeps = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    assert of(Tree)["spec"] == keeps
+    assert "status" not in of(Tree)
+    assert of(Object)["spec"] == of(Object)["status"] == keeps

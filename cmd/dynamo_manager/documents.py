@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from dynamo_ctrl.objects.aliases import BoundedLoader
 from dynamo_ctrl.objects.frozen import freeze
 from dynamo_manager.errors import UsageError
 
@@ -32,6 +33,8 @@ def read(path: Path) -> tuple[Any, ...]:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
     except yaml.YAMLError as error:
         raise UsageError(f"{path} is not YAML: {_where(error)}") from error
+    except ValueError as error:  # a tag that its text does not fit, a number of too many digits
+        raise UsageError(f"{path} is not YAML: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{path} is nested too deep, or without end") from error
 
@@ -44,7 +47,7 @@ def _where(error: yaml.YAMLError) -> str:
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(BoundedLoader):
     """Safe, and without the types that JSON lacks: dates are text, keys become text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.frozen import EMPTY, JsonMap
-from dynamo_ctrl.program.definition import custom_resources
 from dynamo_ctrl.program.program import Configurable
-from dynamo_ctrl.program.registry import Loaded, load_programs
+from dynamo_ctrl.program.registry import Loaded, guarded, load_programs
 from dynamo_manager.errors import UsageError
 
 DATA_PLANE_GROUP: Final = "dynamo_ctrl.data_planes"
@@ -40,12 +41,17 @@ def data_plane() -> tuple[Loaded, ...]:
 
 
 def definitions(loaded: Iterable[Loaded]) -> tuple[JsonMap, ...]:
-    """The CustomResourceDefinitions that the programs bring, each once, ordered by name."""
-    return custom_resources(one.program for one in loaded)
+    """The CustomResourceDefinitions that the programs bring, each once, ordered by name. Raises `NotAProgram`."""
+    found = {document["metadata"]["name"]: document for one in loaded for document in one.definitions()}
+    return tuple(found[name] for name in sorted(found))
 
 
 def _configured(loaded: Loaded, document: JsonMap) -> Loaded:
     program = loaded.program
-    if isinstance(program, Configurable):
-        program = program.configured(document)
-    return Loaded(program=program, entry=loaded.entry, distribution=loaded.distribution)
+    if not isinstance(program, Configurable):
+        return loaded
+    configured = partial(program.configured, document)
+    return replace(
+        loaded,
+        program=guarded(str(loaded), "`configured()` that returns a program", configured, passing=(InvalidObject,)),
+    )

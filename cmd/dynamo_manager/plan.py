@@ -69,6 +69,7 @@ async def _planned(
     namespace = options.namespace or DEFAULT_NAMESPACE
     namespaces = {namespace} if options.namespace else set()
     namespaces |= {manifest.key(namespace).namespace for manifest in manifests}
+    remedy = Remedy(programs)
     scratch = Scratch(now=SystemClock().now() if options.live else None)
     prepare(scratch, members)
     kinds: dict[tuple[str, str], Kind[Any]] = {
@@ -83,9 +84,7 @@ async def _planned(
         for name in namespaces:
             scratch.namespace(name)
     since = scratch.core.version
-    applier = Applier(
-        scratch.engine, namespace=namespace, known=kinds.values(), sleep=asyncio.sleep, remedy=Remedy(programs)
-    )
+    applier = Applier(scratch.engine, namespace=namespace, known=kinds.values(), sleep=asyncio.sleep, remedy=remedy)
     objects = await applier.apply(manifests)
     given = applied(scratch, since, objects)
     return given, await plan_on(scratch, members, Bounds(passes=options.passes, horizon=options.horizon))

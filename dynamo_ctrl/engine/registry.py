@@ -67,7 +67,7 @@ class UnknownEngine(LookupError):
 
 
 class BrokenEngine(RuntimeError):
-    """An engine is installed and cannot be imported; the cause is chained."""
+    """An engine is installed and cannot be imported, or its factory makes none; the cause is chained."""
 
 
 def _installed() -> dict[str, EntryPoint]:
@@ -85,14 +85,25 @@ async def open_engine(name: str, config: EngineConfig | None = None) -> AsyncIte
 
     Raises:
         UnknownEngine: there is no such engine; the error lists those there are.
-        BrokenEngine: it is installed and cannot be imported.
+        BrokenEngine: it is installed and cannot be imported, or its factory raises or makes no context manager.
     """
     entry = _installed().get(name)
     if entry is None:
         raise UnknownEngine(name, engine_names())
+    async with _made(entry, config or EngineConfig()) as engine:
+        yield engine
+
+
+def _made(entry: EntryPoint, config: EngineConfig) -> AbstractAsyncContextManager[Engine]:
+    """What the entry's factory makes. Whatever somebody else's code raises on the way is told in one line, an exit included."""
+    brought = f" of {entry.dist.name} {entry.dist.version}" if entry.dist is not None else ""
+    which, step = f"engine {entry.name!r} ({entry.value}{brought})", "be imported"
     try:
         factory: Factory = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise BrokenEngine(f"engine {name!r} ({entry.value}) cannot be imported: {error}") from error
-    async with factory(config or EngineConfig()) as engine:
-        yield engine
+        step = "be opened"
+        made = factory(config)
+    except (Exception, SystemExit) as error:
+        raise BrokenEngine(f"{which} cannot {step}: {' '.join(f'{type(error).__name__}: {error}'.split())}") from error
+    if not isinstance(made, AbstractAsyncContextManager):
+        raise BrokenEngine(f"{which} cannot be opened: its factory makes no async context manager")
+    return made

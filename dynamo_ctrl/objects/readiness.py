@@ -22,6 +22,7 @@ from dynamo_ctrl.objects.builtin.core import Pod
 from dynamo_ctrl.objects.object import Object
 
 _DECISIVE = ("Ready", "Available")
+_UNDECIDED = f"its status has no {' or '.join(_DECISIVE)} condition"
 _STARTING = ("", "ContainerCreating", "PodInitializing")
 
 
@@ -106,7 +107,7 @@ def _any(obj: Object[Any, Any]) -> Readiness:
     if not decisive:
         if not _has_conditions(obj):
             return Readiness(True, "there")
-        return _counted(obj, status) or Readiness(False, "no status yet")
+        return _counted(obj, status) or Readiness(False, _UNDECIDED if status else "no status yet")
     return Readiness(decisive.get("status") == "True", str(decisive.get("message") or decisive.get("reason") or ""))
 
 

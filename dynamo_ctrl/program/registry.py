@@ -6,17 +6,20 @@ one process share nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from dynamo_ctrl.program.definition import Definition, check, definitions
+from dynamo_ctrl.objects.frozen import JsonMap
+from dynamo_ctrl.program.definition import Definition, check, custom_resources, definitions
 from dynamo_ctrl.program.errors import DefinitionError, NotAProgram, UnknownProgram
+
+T = TypeVar("T")
 
 GROUP: Final = "dynamo_ctrl.programs"
 
-__all__ = ["GROUP", "Definition", "Loaded", "definitions", "installed", "load_programs"]
+__all__ = ["GROUP", "Definition", "Loaded", "definitions", "guarded", "installed", "load_programs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,17 @@ class Loaded:
         name: str = self.program.name
         return name
 
+    def __str__(self) -> str:
+        return f"entry point {self.entry!r} of {self.distribution}"
+
+    def definitions(self) -> tuple[JsonMap, ...]:
+        """The CustomResourceDefinitions that the program brings. Raises `NotAProgram` when it cannot say them."""
+        return guarded(
+            str(self),
+            "`definitions()` that returns CustomResourceDefinitions",
+            lambda: custom_resources((self.program,)),
+        )
+
 
 def installed(group: str = GROUP) -> tuple[str, ...]:
     """The names of the group's entry points, sorted; nothing is imported."""
@@ -50,7 +64,7 @@ def load_programs(names: Iterable[str] | None = None, *, group: str = GROUP) -> 
 
     Raises:
         UnknownProgram: a name that nobody installed.
-        NotAProgram: an entry point that cannot be imported or that is no program.
+        NotAProgram: an entry point that is no program, or whose import or factory raises.
         DefinitionError: two distributions bring an entry point of one name.
     """
     entries: dict[str, EntryPoint] = {}
@@ -66,18 +80,27 @@ def load_programs(names: Iterable[str] | None = None, *, group: str = GROUP) -> 
     return tuple(_load(entries[name]) for name in wanted)
 
 
+def guarded(where: str, expected: str, work: Callable[[], T], *, passing: tuple[type[Exception], ...] = ()) -> T:
+    """What somebody else's code returns.
+
+    Raises:
+        NotAProgram: in one line, for whatever that code raises, an exit included; but for what is `passing`.
+    """
+    known: tuple[type[Exception], ...] = (NotAProgram, *passing)
+    try:
+        return work()
+    except known:
+        raise
+    except (Exception, SystemExit) as error:
+        raise NotAProgram(where, expected, " ".join(f"{type(error).__name__}: {error}".split())) from error
+
+
 def _load(entry: EntryPoint) -> Loaded:
     where = f"entry point {entry.name!r} = {entry.value!r} of {_distribution(entry)}"
-    try:
-        found: Any = entry.load()
-    except (ImportError, AttributeError) as error:
-        raise NotAProgram(where, "an importable object", f"{type(error).__name__}: {error}") from error
+    found: Any = guarded(where, "an importable object", entry.load)
     if callable(found):
-        try:
-            found = found()
-        except TypeError as error:
-            raise NotAProgram(where, "a factory without arguments", f"TypeError: {error}") from error
-    check(found, where)
+        found = guarded(where, "a factory without arguments that makes a program", found)
+    guarded(where, "a program", lambda: check(found, where))
     return Loaded(program=found, entry=entry.name, distribution=_distribution(entry))
 
 

@@ -22,7 +22,8 @@ from dynamo_ctrl.engine.kubernetes.config import Address, ClusterConfig, ConfigE
 from dynamo_ctrl.engine.kubernetes.credentials import Credentials, Fixed, TokenFile
 from dynamo_ctrl.engine.kubernetes.exec_plugin import ExecCommand, ExecPlugin
 from dynamo_ctrl.engine.kubernetes.oidc import OidcProvider, OidcToken
-from dynamo_ctrl.engine.kubernetes.section import Section
+from dynamo_ctrl.engine.kubernetes.section import Section, must_be
+from dynamo_ctrl.objects.aliases import BoundedLoader
 
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 EXEC_EXTENSION: Final = "client.authentication.k8s.io/exec"
@@ -41,7 +42,7 @@ class Kubeconfig:
         for path, content in self._files.items():
             for table, entries in self._tables.items():
                 for entry in content.get(table) or []:
-                    entries.setdefault(str(entry["name"]), (path, entry))
+                    entries.setdefault(entry["name"], (path, entry))
 
     def contexts(self) -> tuple[str, ...]:
         """The names of all contexts."""
@@ -62,8 +63,8 @@ class Kubeconfig:
         cluster = self._entry("clusters", chosen.required("cluster"), "cluster")
         user = self._entry("users", chosen.text("user"), "user") if "user" in chosen else _empty(chosen)
         where = f"{cluster.file}: {cluster.name}"
-        server = Address.parse(cluster.required("server"), f"{where}.server", schemes=("https", "http"))
-        proxy = cluster.text("proxy-url")
+        server = Address.parse(cluster.required("server", "a URL"), f"{where}.server", schemes=("https", "http"))
+        proxy = cluster.text("proxy-url", what="a URL")
         return ClusterConfig(
             server=server,
             tls=_tls(cluster, user),
@@ -82,10 +83,10 @@ class Kubeconfig:
         if found is None:
             raise ConfigError(self._where, f"has no entry {name!r} in {table}")
         path, entry = found
-        content, where = entry.get(key) or {}, f"{table}[{name}].{key}"
-        if not isinstance(content, Mapping):
-            raise ConfigError(f"{path}: {where}", "must be a mapping")
-        return Section(where, content, path)
+        content, where = entry.get(key), f"{table}[{name}].{key}"
+        if content is not None and not isinstance(content, Mapping):
+            raise ConfigError(f"{path}: {where}", must_be("a mapping", content))
+        return Section(where, content or {}, path)
 
     def _credentials(self, user: Section, cluster: Section, environ: Mapping[str, str], clock: Clock) -> Credentials:
         """How the user identifies itself. `tokenFile` wins over `token` and both over plug-ins, as in client-go."""
@@ -129,7 +130,7 @@ class Kubeconfig:
 def _read(path: Path) -> Mapping[str, Any]:
     """A file whose tables have a name for each entry. Raises `ConfigError`."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), Loader=BoundedLoader)  # noqa: S506  (a SafeLoader)
     except OSError as error:
         raise ConfigError(str(path), f"cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -138,12 +139,20 @@ def _read(path: Path) -> Mapping[str, Any]:
         mark = getattr(error, "problem_mark", None)
         at = f" at line {mark.line + 1}" if mark else ""
         raise ConfigError(str(path), f"is not YAML: {getattr(error, 'problem', None) or 'unreadable'}{at}") from None
+    except (ValueError, RecursionError):  # a date that is none, a number of too many digits, brackets without end
+        raise ConfigError(str(path), "is not YAML: it holds a value that cannot be read") from None
     if not isinstance(content, Mapping):
         raise ConfigError(str(path), "is not a kubeconfig; expected a mapping with clusters, users and contexts")
     for table in TABLES:
-        entries = content.get(table) or []
+        entries = content.get(table)
+        if entries is None:
+            continue
         if not isinstance(entries, list) or not all(isinstance(e, Mapping) and e.get("name") for e in entries):
             raise ConfigError(f"{path}: {table}", "must be a list of entries, each with a name")
+        for number, entry in enumerate(entries):
+            Section(f"{table}[{number}]", entry, path).required("name")
+    if (current := content.get("current-context")) is not None and not isinstance(current, str):
+        raise ConfigError(f"{path}: current-context", must_be("a text", current))
     return content
 
 
@@ -191,12 +200,16 @@ def _command(section: Section, cluster: Section, environ: Mapping[str, str]) -> 
         command = str(section.file.parent / Path(command).expanduser())
     variables = {item.required("name"): item.text("value") for item in section.sections("env")}
     environment = {**environ, **variables}
+    hint = " ".join(section.text("installHint").split())
+    found = shutil.which(command, path=environment.get("PATH"))
+    if found is None:
+        raise section.error("command", f"there is no program {command!r} that can be run; {hint or 'install it'}")
     return ExecCommand(
-        command=shutil.which(command, path=environment.get("PATH")) or command,
+        command=found,
         arguments=section.strings("args"),
         environment=environment,
         api_version=version,
-        install_hint=" ".join(section.text("installHint").split()),
+        install_hint=hint,
         cluster=_cluster_info(cluster) if section.flag("provideClusterInfo") else None,
     )
 

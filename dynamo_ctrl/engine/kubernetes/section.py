@@ -26,35 +26,36 @@ class Section:
     def __contains__(self, key: str) -> bool:
         return self.content.get(key) is not None
 
-    def text(self, key: str, default: str = "") -> str:
-        """A string; numbers are taken as they are spelled. Raises `ConfigError`."""
+    def text(self, key: str, *, what: str = "a text") -> str:
+        """A text, empty when absent; `what` it must be is for the complaint. Raises `ConfigError`."""
         value = self.content.get(key)
         if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise self.error(key, f"must be a string, not {type(value).__name__}")
-        return str(value)
+            return ""
+        if not isinstance(value, str):
+            raise self.error(key, must_be(what, value))
+        return value
 
-    def required(self, key: str) -> str:
-        """A string that must be there. Raises `ConfigError`."""
-        value = self.text(key)
+    def required(self, key: str, what: str = "a text") -> str:
+        """A text that must be there. Raises `ConfigError`."""
+        value = self.text(key, what=what)
         if not value:
             raise self.error(key, "is missing")
         return value
 
     def flag(self, key: str) -> bool:
         """A boolean, false when absent. Raises `ConfigError`."""
-        value = self.content.get(key) or False
-        if not isinstance(value, bool):
-            raise self.error(key, "must be true or false")
-        return value
+        value = self.content.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.error(key, must_be("true or false", value))
+        return bool(value)
 
     def strings(self, key: str) -> tuple[str, ...]:
-        """A list of strings. Raises `ConfigError`."""
-        value = self.content.get(key) or ()
-        if isinstance(value, str) or not isinstance(value, Sequence):
-            raise self.error(key, "must be a list of strings")
-        return tuple(str(item) for item in value)
+        """A list of texts. Raises `ConfigError`."""
+        value = self._list(key, "a list of texts")
+        for at, item in enumerate(value):
+            if not isinstance(item, str):
+                raise self.error(f"{key}[{at}]", must_be("a text", item))
+        return tuple(value)
 
     def section(self, key: str) -> Section:
         """A mapping inside; empty when absent. Raises `ConfigError`."""
@@ -62,15 +63,22 @@ class Section:
         if value is None:
             value = {}
         if not isinstance(value, Mapping):
-            raise self.error(key, "must be a mapping")
+            raise self.error(key, must_be("a mapping", value))
         return Section(f"{self.name}.{key}", value, self.file)
 
     def sections(self, key: str) -> tuple[Section, ...]:
         """A list of mappings. Raises `ConfigError`."""
-        value = self.content.get(key) or ()
-        if not isinstance(value, Sequence) or not all(isinstance(item, Mapping) for item in value):
-            raise self.error(key, "must be a list of mappings")
+        value = self._list(key, "a list of mappings")
+        for at, item in enumerate(value):
+            if not isinstance(item, Mapping):
+                raise self.error(f"{key}[{at}]", must_be("a mapping", item))
         return tuple(Section(f"{self.name}.{key}[{at}]", item, self.file) for at, item in enumerate(value))
+
+    def _list(self, key: str, what: str) -> Sequence[Any]:
+        value = self.content.get(key)
+        if value is not None and not isinstance(value, list):
+            raise self.error(key, must_be(what, value))
+        return value or ()
 
     def path(self, key: str) -> Path | None:
         """An existing file, or `None` when the field is absent. Raises `ConfigError`."""
@@ -93,3 +101,19 @@ class Section:
         """`<key>-data`, else the file `<key>`; empty when both are absent. Raises `ConfigError`."""
         data = self.data(f"{key}-data")
         return Pem(data=data) if data else Pem(path=str(self.path(key) or ""))
+
+
+def must_be(what: str, value: object) -> str:
+    """The rule that `value` breaks. The value itself is not quoted: it may be a secret."""
+    match value:
+        case Mapping():
+            found = "a mapping"
+        case list():
+            found = "a list"
+        case str():
+            found = "a text"
+        case bool() | int() | float():
+            found = "a truth value" if isinstance(value, bool) else "a number"
+        case _:
+            found = f"a {type(value).__name__}"
+    return f"must be {what}, not {found}"

@@ -13,6 +13,9 @@ from dynamo_manager.errors import UsageError
 
 Write = Callable[..., Path]
 
+BOMB = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))])
+"""Twelve lines that stand for more values than a machine can hold."""
+
 
 @pytest.mark.parametrize(
     ("text", "value"),
@@ -48,6 +51,9 @@ def test_several_documents_come_in_order_and_cannot_be_changed(write: Write) -> 
         ("a: !!python/object:os.system x", "could not determine a constructor"),
         ("a: .inf", "line 1, column 4: JSON knows no such number"),
         ("a: .nan", "JSON knows no such number"),
+        ("a: !!int x", "invalid literal for int()"),
+        (BOMB, "line 1, column 1: its aliases stand for more than 1048576 characters"),
+        (f"base: &b {{x: {'y' * 9999}}}\nall: [{'*b, ' * 200}]", "line 1, column 1: its aliases stand for more than"),
         ("? [1, 2]\n: x", "line 1, column 3: a key must be a text"),
         ("~: x", "a key must be a text"),
         ("\ta: 1", "line 1, column 1: "),

@@ -42,16 +42,39 @@ def test_an_unknown_name_lists_what_is_installed() -> None:
     assert set(caught.value.installed) == set(engine_names())
 
 
-def test_an_engine_that_cannot_be_imported_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = EntryPoint("broken", "no_such_module:factory", registry.GROUP)
+def failing(config: EngineConfig) -> None:
+    raise RuntimeError("no\n  disk")
+
+
+def leaving(config: EngineConfig) -> None:
+    raise SystemExit(3)
+
+
+def nothing(config: EngineConfig) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ("no_such_module:factory", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        (f"{__name__}:failing", "cannot be opened: RuntimeError: no disk"),
+        (f"{__name__}:leaving", "cannot be opened: SystemExit: 3"),
+        (f"{__name__}:nothing", "cannot be opened: its factory makes no async context manager"),
+        (f"{__name__}:registry", "cannot be opened: TypeError: 'module' object is not callable"),
+    ],
+)
+def test_an_engine_that_cannot_be_had_says_so(monkeypatch: pytest.MonkeyPatch, value: str, says: str) -> None:
+    entry = EntryPoint("broken", value, registry.GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: (entry,))
 
     async def scenario() -> None:
         async with open_engine("broken"):
             pass
 
-    with pytest.raises(BrokenEngine, match=r"engine 'broken' \(no_such_module:factory\) cannot be imported"):
+    with pytest.raises(BrokenEngine) as caught:
         asyncio.run(scenario())
+    assert str(caught.value) == f"engine 'broken' ({value}) {says}"
 
 
 def test_the_memory_engine_does_not_import_the_kubernetes_client() -> None:

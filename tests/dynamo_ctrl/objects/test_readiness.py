@@ -13,6 +13,8 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.readiness import Readiness, readiness
 from dynamo_ctrl.testing.widget import WIDGET
 
+UNDECIDED = "its status has no Ready or Available condition"
+
 
 def judged(kind: Kind[Any], generation: int = 1, **content: Any) -> Readiness:
     metadata = {"name": "a", "namespace": "ns", "generation": generation, **content.pop("metadata", {})}
@@ -134,9 +136,10 @@ def test_a_pod_is_ready_by_its_condition(status: Any, ready: bool, text: str) ->
     ("status", "ready", "text"),
     [
         (None, False, "no status yet"),
+        ({"phase": "Ready"}, False, UNDECIDED),
         ({}, False, "no status yet"),
-        ({"conditions": None}, False, "no status yet"),
-        ({"conditions": [condition("Other", "True")]}, False, "no status yet"),
+        ({"conditions": None}, False, UNDECIDED),
+        ({"conditions": [condition("Other", "True")]}, False, UNDECIDED),
         ({"conditions": [condition("Ready", "True", message="fine", reason="r")]}, True, "fine"),
         ({"conditions": [condition("Ready", "False", reason="why")]}, False, "why"),
         ({"conditions": [condition("Ready", "Unknown", message="?")]}, False, "?"),
@@ -165,9 +168,9 @@ def test_a_custom_resource_is_judged_by_its_conditions(status: Any, ready: bool,
         ({"replicas": 4}, {"replicas": 4, "selector": "a=b"}, True, "4/4 replicas"),
         ({"replicas": 4}, {"replicas": 2, "selector": "a=b"}, False, "2/4 replicas"),
         ({"replicas": 0}, {"replicas": 0}, True, "0/0 replicas"),
-        ({"replicas": 4}, {"selector": "a=b"}, False, "no status yet"),
-        ({"replicas": 4}, {"replicas": 4, "conditions": []}, False, "no status yet"),
-        ({}, {"replicas": 4}, False, "no status yet"),
+        ({"replicas": 4}, {"selector": "a=b"}, False, UNDECIDED),
+        ({"replicas": 4}, {"replicas": 4, "conditions": []}, False, UNDECIDED),
+        ({}, {"replicas": 4}, False, UNDECIDED),
     ],
 )
 def test_a_custom_resource_that_only_counts_is_judged_by_its_count(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,27 @@ def broken_factory(argument: str) -> Plain:
     return Plain(argument)
 
 
+def failing_factory() -> Plain:
+    raise RuntimeError("no\n  disk")
+
+
+def leaving_factory() -> Plain:
+    raise SystemExit(3)
+
+
+class Hiding(Plain):
+    def __init__(self) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> object:
+        raise KeyError(name)
+
+
+class Undefined(Plain):
+    def definitions(self) -> object:
+        raise ValueError("spec.keep: an integer\nwithout bounds")
+
+
 def install(monkeypatch: pytest.MonkeyPatch, **entries: str) -> None:
     found = [
         EntryPoint(name, f"{__name__}:{value}" if value else "no.such:thing", registry.GROUP)
@@ -93,7 +115,12 @@ def test_an_unknown_name_lists_what_is_installed(monkeypatch: pytest.MonkeyPatch
     [
         pytest.param("", "expected an importable object, got ModuleNotFoundError", id="no-module"),
         pytest.param("Nothing", "expected an importable object, got AttributeError", id="no-attribute"),
-        pytest.param("broken_factory", "expected a factory without arguments, got TypeError", id="arguments"),
+        pytest.param(
+            "broken_factory", "a factory without arguments that makes a program, got TypeError", id="arguments"
+        ),
+        pytest.param("failing_factory", "that makes a program, got RuntimeError: no disk", id="raises"),
+        pytest.param("leaving_factory", "that makes a program, got SystemExit: 3", id="exits"),
+        pytest.param("Hiding", "expected a program, got KeyError: 'name'", id="raises-when-asked"),
         pytest.param("WIDGET", "expected a program with a non-empty `name`, got None", id="no-program"),
     ],
 )
@@ -102,6 +129,26 @@ def test_an_entry_that_is_no_program_is_named(monkeypatch: pytest.MonkeyPatch, v
     with pytest.raises(NotAProgram, match="entry point 'bad'") as caught:
         load_programs()
     assert text in str(caught.value)
+
+
+def test_a_module_that_raises_when_it_is_imported_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "raises_at_import.py").write_text("raise SystemExit('not here')")
+    monkeypatch.syspath_prepend(tmp_path)
+    entry = EntryPoint("bad", "raises_at_import:thing", registry.GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    with pytest.raises(NotAProgram, match=r"entry point 'bad' = .* got SystemExit: not here"):
+        load_programs()
+
+
+def test_definitions_that_cannot_be_said_name_the_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch, bad="Undefined", good="Plain")
+    bad, good = load_programs()
+    with pytest.raises(NotAProgram) as caught:
+        bad.definitions()
+    text = str(caught.value)
+    assert text.startswith("entry point 'bad' of an unnamed distribution: expected `definitions()`")
+    assert text.endswith("got ValueError: spec.keep: an integer without bounds")
+    assert good.definitions() == ()
 
 
 def test_the_installed_programs_load() -> None:

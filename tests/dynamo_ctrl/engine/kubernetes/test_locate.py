@@ -148,7 +148,31 @@ BAD = [
     (entry("cluster", server=""), "clusters[a].cluster.server", "is missing"),
     (entry("cluster", server="ftp://x"), "clusters[a].cluster.server", "scheme 'ftp' is not supported"),
     (entry("cluster", server="https://x:port"), "clusters[a].cluster.server", "is not a URL"),
-    (entry("cluster", server=["x"]), "clusters[a].cluster.server", "must be a string, not list"),
+    (entry("cluster", server=["x"]), "clusters[a].cluster.server", "must be a URL, not a list"),
+    (entry("cluster", server=7), "clusters[a].cluster.server", "must be a URL, not a number"),
+    (entry("cluster", **{"proxy-url": True}), "clusters[a].cluster.proxy-url", "must be a URL, not a truth value"),
+    (entry("cluster", **{"insecure-skip-tls-verify": 0}), "insecure-skip-tls-verify", "must be true or false"),
+    (entry("user", token=7), "users[a].user.token", "must be a text, not a number"),
+    (entry("user", **{"as": "x", "as-groups": "y"}), "users[a].user.as-groups", "must be a list of texts, not a text"),
+    (entry("user", **{"as": "x", "as-groups": [7]}), "users[a].user.as-groups[0]", "must be a text, not a number"),
+    (lambda content: content["users"][0].update(user=0), "users[a].user", "must be a mapping, not a number"),
+    (lambda content: content["users"][0].update(name=7), "users[0].name", "must be a text, not a number"),
+    (lambda content: content.update(users={}), "users", "must be a list of entries"),
+    (lambda content: content.update({"current-context": 7}), "current-context", "must be a text, not a number"),
+    (
+        entry("user", token=None, exec={"apiVersion": "client.authentication.k8s.io/v1", "command": "no-such-plugin"}),
+        "users[a].user.exec.command",
+        "there is no program 'no-such-plugin' that can be run; install it",
+    ),
+    (
+        entry(
+            "user",
+            token=None,
+            exec={"apiVersion": "client.authentication.k8s.io/v1", "command": "./x", "installHint": "get\n it"},
+        ),
+        "users[a].user.exec.command",
+        "/x' that can be run; get it",
+    ),
     (
         entry("cluster", **{"proxy-url": "socks5://x"}),
         "clusters[a].cluster.proxy-url",
@@ -288,3 +312,23 @@ def test_secrets_are_in_no_representation(machine: Machine) -> None:
     assert found.tls.key.data == b"hush"
     assert "hush" not in repr(found)
     assert "token-of-a" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        (
+            "\n".join(["a0: &a0 [x]", *(f"a{n}: &a{n} [{f'*a{n - 1}, ' * 9}]" for n in range(1, 12))]),
+            "its aliases stand",
+        ),
+        ("a: 2026-13-45", "holds a value that cannot be read"),
+        ("[" * 1500, "holds a value that cannot be read"),
+    ],
+    ids=["aliases-to-aliases", "no-such-day", "without-end"],
+)
+def test_a_kubeconfig_that_nobody_could_hold_is_refused(text: str, rule: str, machine: Machine) -> None:
+    path = machine.folder / "huge"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=rule) as raised:
+        machine.find(path)
+    assert raised.value.where == str(path)

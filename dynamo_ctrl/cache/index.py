@@ -6,6 +6,7 @@ again: an extractor that changes its mind, or fails, cannot leave an entry behin
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
@@ -45,8 +46,8 @@ class Index(Generic[O]):
     Attributes:
         name: unique in its kind; it names the index in logs and metrics.
         kind: what is indexed.
-        values: the values of one object: none, one or several; duplicates collapse. It must be pure. If it raises, the
-            object is indexed under no value, and the failure is logged and counted.
+        values: the values of one object: none, one or several; duplicates collapse. It must be pure. If it raises, or yields
+            something else than strings, the object is indexed under no value, and the failure is logged and counted.
     """
 
     name: str
@@ -204,8 +205,16 @@ class IndexTable(Generic[O]):
             values = self.index.values(obj)
             if isinstance(values, str):
                 raise TypeError(f"the values must be an iterable of strings, not the string {values!r}")
-            return tuple(dict.fromkeys(values))
-        except Exception:  # the extractor is foreign code, and one bad object must not stop the watch
+            found = tuple(dict.fromkeys(values))
+            for value in found:
+                if not isinstance(value, str):
+                    raise TypeError(f"the values must be strings, not {value!r}")
+            return found
+        except (
+            Exception,
+            CancelledError,
+            GeneratorExit,
+        ):  # foreign code, which does not await: it must not stop the watch
             self.failures += 1
             if self.failures == 1:
                 log.warning(

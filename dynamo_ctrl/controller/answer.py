@@ -47,5 +47,16 @@ class ReconcileTimeout(TimeoutError):
         super().__init__(f"no answer within {seconds:g} s")
 
 
+class ReconcileCancelled(RuntimeError):
+    """A reconcile ended by `CancelledError` though nobody had cancelled it: it awaits, e.g., a task that was cancelled."""
+
+    def __init__(self) -> None:
+        super().__init__("the reconcile ended by CancelledError, though nobody had cancelled it")
+
+
+class WorkerCancelled(RuntimeError):
+    """A worker was cancelled, and not because its controller stops."""
+
+
 Reconcile: TypeAlias = Callable[[Key], Answer | Awaitable[Answer]]
 """What a controller drives. A plain function runs inline; a coroutine function is awaited. It raises only by mistake."""

@@ -5,7 +5,8 @@ Contract:
 - Old and new side of a change are both mapped, so that an object that moves between owners wakes both; a key is woken once.
 - Initial objects, and changes that left the resourceVersion as it was, wake at low priority: a real change overtakes them.
 - A predicate or a mapper that raises loses nothing: the change is counted, logged with its key, and tried again, ever later,
-  until it can be mapped; meanwhile newer changes of that object are merged into it. The source goes on with other objects.
+  until it can be mapped; meanwhile newer changes of that object are merged into it. The source goes on with other objects. So
+  it is with a mapper that yields something else than keys.
 - A mapper that reads a kind which cannot be read yet (`SourceUnavailable`) waits quietly in the same way, and is tried as soon as
   the state of a source changes.
 - The source is settled once every initial object was mapped (or is among those that wait), or its API is absent and optional.
@@ -50,6 +51,9 @@ class Add(Protocol):
 
 MAPPING_BACKOFF = Backoff(base=0.1, cap=60.0)
 """Between two attempts to map a change whose predicate or mapper raised."""
+
+FOREIGN = (Exception, asyncio.CancelledError)
+"""What a predicate or a mapper can fail with. They do not await, so that no cancellation of ours comes out of them."""
 
 SLICE = 0.005
 """Seconds of the loop's time that mapping takes before it lets others run."""
@@ -179,7 +183,7 @@ class Source(Generic[O]):
                 return
         try:
             yield from self._map(change, mapper)
-        except Exception as error:  # noqa: BLE001  (foreign code without awaits: its failure is kept and tried again)
+        except FOREIGN as error:
             waiting = self._unmapped[change.key] = _Unmapped((change,))
             self._failed(change.key, waiting, error)
 
@@ -199,6 +203,8 @@ class Source(Generic[O]):
         for side in (old, new):
             if side is not None:
                 for key in mapper(side, self._view):
+                    if not isinstance(key, Key):
+                        raise TypeError(f"the mapper {described(mapper)} must yield keys (Key), not {key!r}")
                     if key not in woken:
                         woken.add(key)
                         self._add(key, cause, priority=priority, after=wait, fresh=fresh)
@@ -215,7 +221,7 @@ class Source(Generic[O]):
             for change in waiting.changes:
                 for _ in self._map(change, mapper):
                     pass
-        except Exception as error:  # noqa: BLE001  (as in `_take`)
+        except FOREIGN as error:
             if counted:
                 self._failed(key, waiting, error)
             return
@@ -223,7 +229,7 @@ class Source(Generic[O]):
             waiting.timer.cancel()
         del self._unmapped[key]
 
-    def _failed(self, key: Key, waiting: _Unmapped[O], error: Exception) -> None:
+    def _failed(self, key: Key, waiting: _Unmapped[O], error: BaseException) -> None:
         waiting.failures += 1
         delay = MAPPING_BACKOFF.delay(waiting.failures)
         if waiting.timer is not None:
@@ -236,10 +242,16 @@ class Source(Generic[O]):
             "a change could not be mapped and will be tried again",
             source=self._name,
             object=str(key),
+            mapper=described(self.watch.mapper),
             failures=waiting.failures,
             retry_in=delay,
             exc_info=error,
         )
+
+
+def described(function: object) -> str:
+    """The name of a predicate or a mapper, as its author knows it."""
+    return str(getattr(function, "__qualname__", None) or function)
 
 
 def _event(change: Change[Any]) -> str:

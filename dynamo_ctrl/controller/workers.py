@@ -8,6 +8,8 @@ Contract:
   do. After a slice of the loop's time a worker lets everybody else run.
 - One timer, for the earliest waiting key.
 - An exception out of a reconcile does not end a worker (unless panics are not to be recovered from); cancellation does, at once.
+  A `CancelledError` out of a reconcile whose worker nobody cancelled is its key's failure like any other. A worker that is
+  cancelled while its controller goes on, or dies in another way, ends `run` with an error: none is missing silently.
 - A reconcile that awaits something has a deadline, if there is one. Only an expiry of this deadline is counted as such; a
   cancellation from elsewhere, and a `TimeoutError` of the reconcile's own, are what they are.
 """
@@ -20,7 +22,7 @@ from collections import deque
 from collections.abc import Awaitable
 
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.controller.answer import Answer, Reconcile, ReconcileTimeout
+from dynamo_ctrl.controller.answer import Answer, Reconcile, ReconcileCancelled, ReconcileTimeout, WorkerCancelled
 from dynamo_ctrl.controller.context import RUNNING, Running
 from dynamo_ctrl.controller.history import History
 from dynamo_ctrl.controller.numbers import ControllerNumbers
@@ -92,15 +94,28 @@ class Workers:
                 self._arm(now)
 
     async def run(self, reconcile: Reconcile) -> None:
-        """Work until cancelled. Then the queue is shut down."""
+        """Work until cancelled. Then the queue is shut down.
+
+        Raises:
+            ExceptionGroup: of `WorkerCancelled`, or of a panic that is not to be recovered from.
+        """
         try:
             async with asyncio.TaskGroup() as tasks:
                 for number in range(self._count):
-                    tasks.create_task(self._work(reconcile), name=f"controller {self._name}: worker {number}")
+                    name = f"controller {self._name}: worker {number}"
+                    tasks.create_task(self._employ(reconcile, _current()), name=name)
         finally:
             self._queue.shut_down()
             if self._timer is not None:
                 self._timer.cancel()
+
+    async def _employ(self, reconcile: Reconcile, employer: asyncio.Task[object]) -> None:
+        try:
+            await self._work(reconcile)
+        except asyncio.CancelledError as error:
+            if employer.cancelling():
+                raise
+            raise WorkerCancelled(f"{_current().get_name()} was cancelled, but the controller goes on") from error
 
     async def _work(self, reconcile: Reconcile) -> None:
         queue, monotonic, deadline = self._queue, self._clock.monotonic, self._timeout
@@ -123,6 +138,12 @@ class Workers:
                     answer = await (self._in_time(answer, deadline) if deadline else answer)
             except Exception as error:  # noqa: BLE001  (whatever a reconcile raises is that key's failure, not the process's)
                 answer = Answer(error=error, panic=True)
+            except asyncio.CancelledError as error:
+                if _current().cancelling():
+                    raise
+                aborted = ReconcileCancelled()
+                aborted.__cause__ = error
+                answer = Answer(error=aborted, panic=True)
             now = monotonic()
             running.entry = None
             settle(entry, answer, now)
@@ -171,3 +192,9 @@ class Workers:
     def _ring(self) -> None:
         self._timer, self._timer_due = None, math.inf
         self._wake()
+
+
+def _current() -> asyncio.Task[object]:
+    task = asyncio.current_task()
+    assert task is not None, "workers run in tasks"  # noqa: S101
+    return task

@@ -29,6 +29,20 @@ class StopOverrun(ManagerError):
         super().__init__(f"not everything ended within the stop budget of {budget:g} s:\n" + "\n".join(self.hanging))
 
 
+class RunnableAborted(ManagerError):
+    """A runnable ended by an exception that only the end of its task or generator explains, though nobody had ended it.
+
+    Attributes:
+        who: which one, or at least which group.
+    """
+
+    def __init__(self, who: str, error: BaseException) -> None:
+        self.who = who
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]
+        super().__init__(f"{who} ended by {type(error).__name__}, though nobody had ended it")
+
+
 class LeadershipLost(ManagerError):
     """The lease is no longer ours: writes have ended, and the process is to exit.
 

@@ -5,8 +5,8 @@ Contract:
 - The tasks of a group belong to one task group, which a task of its own (the keeper) holds open.
 - `add` works before the start, during it and while the group runs; once it stops (even without a start) it raises `Stopping`.
 - `start` returns when every runnable that was there is ready.
-- A runnable may end. What one raises is handed to the owner at once, who then stops the groups in order: the others of its group
-  go on until then. Cancellation is not an error.
+- A runnable may end. What one raises is handed to the owner at once, with the runnable's name as a note; the owner then stops the
+  groups in order, and the others of the group go on until then. Cancellation is not an error, unless nobody had cancelled.
 - `stop` cancels and waits until a deadline; what is left over is returned, not waited for.
 """
 
@@ -16,9 +16,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
+from inspect import isawaitable
 from typing import Any
 
-from dynamo_ctrl.manager.errors import Stopping
+from dynamo_ctrl.manager.errors import RunnableAborted, Stopping
 
 
 class Order(Enum):
@@ -86,7 +87,7 @@ class Group:
             self._launch(runnable)
         for runnable in waiting:
             if runnable.ready is not None:
-                await runnable.ready()
+                await self._awaited(runnable, runnable.ready)
 
     async def stop(self, deadline: float) -> tuple[asyncio.Task[Any], ...]:
         """Cancel everything and wait until the loop's clock shows `deadline`. Returns the tasks that still run."""
@@ -109,11 +110,37 @@ class Group:
                 self._tasks = tasks
                 opened.set()
                 await asyncio.get_running_loop().create_future()
+        except BaseExceptionGroup as error:  # what is no `Exception` gets past `_carry`
+            aborted = RunnableAborted(f"the group {self.order.value!r}", error.exceptions[0])
+            aborted.__cause__ = error
+            self._failed(aborted)
         finally:
             self._closed = True
 
     async def _carry(self, runnable: Runnable) -> None:
         try:
-            await runnable.run()
+            await self._awaited(runnable, runnable.run)
         except Exception as error:  # noqa: BLE001  (handed on: the owner decides what follows)
             self._failed(error)
+
+    async def _awaited(self, runnable: Runnable, function: Callable[[], Awaitable[None]]) -> None:
+        """Await what the author of the runnable wrote. Whatever it raises names the runnable."""
+        who = f"the runnable {runnable.name!r}"
+        try:
+            pending: object = function()
+            if not isawaitable(pending):
+                raise TypeError(f"{who} must be an async function; it answered {type(pending).__name__}")
+            await pending
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if self._closed or (task is not None and task.cancelling()):
+                raise
+            raise RunnableAborted(who, error) from error
+        except BaseExceptionGroup as error:
+            if isinstance(error, ExceptionGroup):
+                error.add_note(f"raised by {who}")
+                raise
+            raise RunnableAborted(who, error) from error
+        except Exception as error:
+            error.add_note(f"raised by {who}")
+            raise

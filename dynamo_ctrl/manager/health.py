@@ -6,12 +6,13 @@ answer always lists. Without any check there is one called `ping`. Reasons are s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 Check: TypeAlias = Callable[[], str | None]
-"""`None` when all is well, else the reason why not. Called for each request; must not block."""
+"""`None` when all is well, else the reason why not; raising is a reason too. Called for each request; must not block."""
 
 Source: TypeAlias = Callable[[], Iterable[tuple[str, str | None]]]
 """Several checks at once, computed when they are asked for: names with their results."""
@@ -46,7 +47,7 @@ class Checks:
 
     def results(self) -> dict[str, str | None]:
         """Every check with its result, in order."""
-        results = {name: check() for name, check in self._checks.items()}
+        results = {name: _result(check) for name, check in self._checks.items()}
         for source in self._sources:
             results.update(source())
         return results or {"ping": None}
@@ -70,6 +71,14 @@ class Checks:
 
 
 _MISSING = object()
+
+
+def _result(check: Check) -> str | None:
+    """A check that cannot be made has failed; the others are told all the same."""
+    try:
+        return check()
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001  (it does not await: no cancellation of ours)
+        return f"the check raised {type(error).__name__}: {error}"
 
 
 def _line(name: str, reason: str | None) -> str:

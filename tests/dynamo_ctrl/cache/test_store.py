@@ -296,3 +296,15 @@ def test_buckets_count_and_forget(config_map: Make) -> None:
     buckets.drop("v", ("ns", "nobody"))
     buckets.drop("v", ("ns", "b"))
     assert (buckets.size, buckets.list("v"), list(buckets.values())) == (0, [], [])
+
+
+@pytest.mark.parametrize("value", [1, None])
+def test_an_extractor_that_yields_something_else_than_strings_indexes_nothing(
+    config_map: Make, logs: list[Any], value: Any
+) -> None:
+    store = filled()
+    add_index(store, Index("odd", CONFIG_MAP, lambda obj: ["fine", value]))
+    store.put("", config_map("a", 1))
+    assert list(store.by_index("odd", "fine")) == []
+    assert store.index_failures == 1
+    assert [line["index"] for line in logs] == ["odd"]

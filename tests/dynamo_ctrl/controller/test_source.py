@@ -283,3 +283,35 @@ async def test_r4_50_a_source_ends_with_its_informer_and_leaves_nothing_behind()
         source.informer.close()
         await asyncio.sleep(0.01)
         assert not list(world.cache.informers)
+
+
+@pytest.mark.parametrize("yielded", [5, "default/a", None])
+async def test_what_a_mapper_yields_that_is_no_key_is_refused_with_its_name(yielded: Any) -> None:
+    world = World()
+    world.put("one", "a")
+
+    def odd(obj: Object[Any, Any], view: View) -> Iterable[Key]:
+        yield yielded
+
+    async with world.watching(owned(odd)) as source:
+        await asyncio.sleep(0.05)
+        assert (world.names, source.unmapped, world.numbers.lost) == ([], 1, 1)
+    (line,) = world.lines.entries
+    assert line["mapper"].endswith("odd")
+    assert str(line["exc_info"]).endswith(f"odd must yield keys (Key), not {yielded!r}")
+
+
+async def test_a_mapper_that_raises_a_cancelled_error_loses_nothing() -> None:
+    world = World()
+    world.put("one", "a")
+    calls = []
+
+    def mapper(obj: Object[Any, Any], view: View) -> Iterable[Key]:
+        calls.append(obj)
+        if len(calls) == 1:
+            raise asyncio.CancelledError
+        return (Key("default", "a"),)
+
+    async with world.watching(owned(mapper)) as source:
+        await asyncio.sleep(1)
+        assert (world.names, source.unmapped, world.numbers.lost) == (["a"], 0, 1)

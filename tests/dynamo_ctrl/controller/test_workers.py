@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 
+import pytest
 import structlog
 from structlog.testing import LogCapture
 
 from dynamo_ctrl.clock import Clock, ManualClock
-from dynamo_ctrl.controller.answer import DONE, Answer, Reconcile
+from dynamo_ctrl.controller.answer import DONE, Answer, Reconcile, WorkerCancelled
 from dynamo_ctrl.controller.context import reconcile_context
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.settle import Settler
@@ -273,3 +274,48 @@ async def test_a_line_of_a_task_that_outlives_its_reconcile_claims_no_run() -> N
         workers.add(A)
         await asyncio.sleep(2)
     assert lines == [{"event": "late"}]
+
+
+async def test_a_cancelled_error_that_nobody_caused_is_the_failure_of_its_key() -> None:
+    bench = Bench()
+    ran: list[str] = []
+
+    async def awaits_what_was_cancelled() -> Answer:
+        other = asyncio.ensure_future(asyncio.sleep(50))
+        other.cancel()
+        await other
+        return DONE
+
+    def reconcile(key: Key) -> Answer | Awaitable[Answer]:
+        ran.append(key.name)
+        if ran.count("a") == 1 and key == A:
+            return awaits_what_was_cancelled()
+        if ran.count("b") == 1 and key == B:
+            raise asyncio.CancelledError
+        return DONE
+
+    async with bench.working(reconcile) as workers:
+        workers.add(A)
+        workers.add(B)
+        await asyncio.sleep(1)
+    assert sorted(ran) == ["a", "a", "b", "b"]
+    assert (bench.numbers.panics, bench.numbers.success) == (2, 2)
+    assert {line["type"] for line in bench.lines.entries} == {"ReconcileCancelled"}
+
+
+async def test_a_worker_that_somebody_else_cancels_ends_the_run_with_an_error() -> None:
+    bench = Bench(count=2)
+
+    async def reconcile(key: Key) -> Answer:
+        worker = asyncio.current_task()
+        assert worker is not None
+        worker.cancel()
+        await asyncio.sleep(1)
+        return DONE
+
+    bench.workers.add(A)
+    with pytest.raises(ExceptionGroup) as caught:
+        await bench.workers.run(reconcile)
+    (error,) = caught.value.exceptions
+    assert isinstance(error, WorkerCancelled)
+    assert str(error) == "controller c: worker 0 was cancelled, but the controller goes on"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from dynamo_ctrl.manager.errors import Stopping
+from dynamo_ctrl.manager.errors import RunnableAborted, Stopping
 from dynamo_ctrl.manager.groups import Group, Order, Runnable
 from dynamo_ctrl.testing import settle
 
@@ -147,3 +147,39 @@ async def test_what_does_not_stop_until_the_deadline_is_returned() -> None:
         let_go.set()
     await asyncio.wait([left])
     await settle()
+
+
+async def cancels_itself() -> None:
+    raise asyncio.CancelledError
+
+
+async def closes_itself() -> None:
+    raise GeneratorExit
+
+
+async def raises() -> None:
+    raise OSError("gone")
+
+
+@pytest.mark.parametrize(
+    ("run", "kind", "text"),
+    [
+        (cancels_itself, RunnableAborted, "the runnable 'mine' ended by CancelledError, though nobody had ended it"),
+        (closes_itself, RunnableAborted, "the group 'others' ended by GeneratorExit, though nobody had ended it"),
+        (lambda: 5, TypeError, "the runnable 'mine' must be an async function; it answered int"),
+        (raises, OSError, "gone"),
+    ],
+)
+async def test_a_member_that_ends_badly_is_never_missing_silently(
+    run: Callable[[], Awaitable[None]], kind: type[Exception], text: str
+) -> None:
+    bench = Bench()
+    await bench.group.start()
+    bench.group.add(Runnable(name="mine", run=run))
+    await settle()
+    (error,) = bench.failures
+    assert type(error) is kind
+    assert str(error) == text
+    if kind in (OSError, TypeError):
+        assert error.__notes__ == ["raised by the runnable 'mine'"]
+    assert await bench.stop() == ()

@@ -69,3 +69,13 @@ def test_a_source_of_checks_is_asked_each_time() -> None:
 def test_a_name_is_taken_once() -> None:
     with pytest.raises(ValueError, match="there is a check 'good' already"):
         checks(GOOD, GOOD)
+
+
+def test_a_check_that_raises_has_failed_and_hides_no_other() -> None:
+    def broken() -> str | None:
+        raise KeyError("disk")
+
+    checks = Checks("readyz")
+    checks.add("broken", broken)
+    checks.add("fine", lambda: None)
+    assert checks.results() == {"broken": "the check raised KeyError: 'disk'", "fine": None}

@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
 import yaml
 
-from dynamo_ctrl import Manager
+from dynamo_ctrl import Kind, Manager
+from dynamo_ctrl.objects import builtin
 from dynamo_ctrl.testing import FakeCache
 from dynamo_manager import install
 from dynamo_manager.cli import RunOptions, parse
@@ -22,6 +25,7 @@ from dynamo_manager.settings import settle
 
 ROOT = Path(__file__).parents[2]
 HOWTO = ROOT / "docs/howto"
+WRITE = (HOWTO / "write-a-program.md").read_text()
 
 
 def blocks(name: str, language: str) -> list[str]:
@@ -90,8 +94,16 @@ class TestTheWrittenProgram:
         assert schema["required"] == ["image"]
 
 
+def test_every_kind_that_has_a_model_is_named() -> None:
+    modules = [import_module(f"{builtin.__name__}.{found.name}") for found in iter_modules(builtin.__path__)]
+    for module in modules:
+        (named,) = re.findall(rf"`{module.__name__.rpartition('.')[2]}`\s\(([^)]*)\)", WRITE)
+        kinds = {value.kind for value in vars(module).values() if isinstance(value, Kind)}
+        assert set(re.split(r",\s+", named)) == kinds
+
+
 @pytest.mark.real_loop
-@pytest.mark.parametrize("entry", ["main", "with_more"])
+@pytest.mark.parametrize("entry", ["main", "with_objects", "with_more"])
 async def test_embedding_runs_until_it_is_stopped(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
     names = executed("embed-a-program.md")
     managers: list[Manager] = []

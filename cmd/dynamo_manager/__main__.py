@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Final
@@ -25,6 +27,12 @@ BAD_INPUT: Final = (
 )  # fmt: skip
 """What ends the process with 2 and one line, without a traceback."""
 
+GONE: Final = 128 + signal.SIGPIPE
+"""The exit code when nobody reads our output any more: what a shell says of a process that this signal ended."""
+
+UNWRITABLE: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What a full disk, a quota, a limit or a device answers to a write."""
+
 _FLAGS: Final = {
     "health_address": "--health-bind-address",
     "metrics_address": "--metrics-bind-address",
@@ -35,6 +43,7 @@ _FLAGS: Final = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit code."""
+    _open_streams()
     try:
         code = _dispatch(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
@@ -42,11 +51,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(error)
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has gone. Python would try once more to flush it at the end, and complain.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # whoever read our output has gone, and knows it
+        _abandon_output()
+        return GONE
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        _abandon_output()
+        sys.stderr.write(f"dynamo-manager: standard output cannot be written: {error.strerror}\n")
         return 1
     return code
+
+
+def _open_streams() -> None:
+    """A process that was started with its outputs closed says nothing, and works."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115  (as long as the process)
+
+
+def _abandon_output() -> None:
+    """Python would try once more to flush it at the end, and complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(arguments: Sequence[str]) -> int:

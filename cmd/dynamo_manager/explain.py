@@ -36,7 +36,7 @@ def explain(options: ExplainOptions) -> int:
         UsageError: the manager cannot be asked, or does not answer such questions.
     """
     answer = _asked(options)
-    document: Document = msgspec.json.decode(answer)
+    document = _document(answer)
     if options.output == "json":
         sys.stdout.write(answer.decode())
     else:
@@ -61,8 +61,27 @@ def _asked(options: ExplainOptions) -> bytes:
     finally:
         connection.close()
     if answer.status != http.HTTPStatus.OK:
+        if (
+            answer.headers.get_content_type() != "text/plain"
+        ):  # as which the manager says everything that is no document
+            raise _stranger()
         raise UsageError(f"{options.address} answers {answer.status}: {body.decode(errors='replace').strip()}")
     return body
+
+
+def _document(answer: bytes) -> Document:
+    """What the manager says of a key, which has the parts that every such document has."""
+    try:
+        document: Any = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _stranger() from None
+    if not isinstance(document, Mapping) or not {"kind", "key", "object", "controllers"} <= document.keys():
+        raise _stranger()
+    return document
+
+
+def _stranger() -> UsageError:
+    return UsageError("--address: what answers there is no dynamo-manager")
 
 
 def lines(document: Document) -> Iterator[Line]:

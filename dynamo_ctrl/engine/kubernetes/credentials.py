@@ -42,6 +42,12 @@ class CredentialsUnavailable(Unreachable):
     default_reason = "CredentialsUnavailable"
 
 
+class CredentialsMisconfigured(CredentialsUnavailable):
+    """Credentials that waiting does not bring: a plug-in that is not there or speaks something else, a login that has ended."""
+
+    default_reason = "CredentialsMisconfigured"
+
+
 @dataclass(frozen=True, slots=True)
 class KeyPair:
     """A client certificate and its key, PEM."""

@@ -87,6 +87,10 @@ class KubernetesEngine:
         )
         self._observer = observer
 
+    def __str__(self) -> str:
+        source = f" ({self.config.source})" if self.config.source else ""
+        return f"{self.config.server}{source}"
+
     async def list(self, kind: AnyKind, options: ListOptions) -> Page:
         """One page of objects. Raises `Expired` for a token or version that is too old."""
         target = _path(kind, options.namespace) + _query(

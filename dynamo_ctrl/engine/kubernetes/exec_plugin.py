@@ -19,7 +19,13 @@ from typing import Any, Final
 import msgspec
 
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.engine.kubernetes.credentials import CredentialsUnavailable, KeyPair, Renewing, Token
+from dynamo_ctrl.engine.kubernetes.credentials import (
+    CredentialsMisconfigured,
+    CredentialsUnavailable,
+    KeyPair,
+    Renewing,
+    Token,
+)
 
 EXEC_TIMEOUT: Final = 60.0
 """Seconds that a plug-in may take."""
@@ -94,7 +100,7 @@ async def run(command: ExecCommand, timeout: float) -> bytes:  # noqa: ASYNC109 
         )
     except OSError as error:
         hint = f"; {command.install_hint}" if command.install_hint else ""
-        raise CredentialsUnavailable(
+        raise CredentialsMisconfigured(
             f"exec: cannot run {command.command!r}: {error.strerror or error}{hint}"
         ) from error
     ended = False
@@ -128,22 +134,22 @@ def parse_credential(output: bytes, command: ExecCommand) -> Token:
     """The token in an `ExecCredential`. The output itself never appears in an error: it holds a secret.
 
     Raises:
-        CredentialsUnavailable: not an ExecCredential, of another version, or with neither token nor certificate.
+        CredentialsMisconfigured: not an ExecCredential, of another version, or with neither token nor certificate.
     """
     name = repr(command.command)
     try:
         credential = msgspec.json.decode(output, type=_Credential)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise CredentialsUnavailable(f"exec: {name} printed no ExecCredential") from error
+        raise CredentialsMisconfigured(f"exec: {name} printed no ExecCredential") from error
     if credential.api_version != command.api_version:
-        raise CredentialsUnavailable(
+        raise CredentialsMisconfigured(
             f"exec: {name} answered in {credential.api_version!r}, the kubeconfig asks for {command.api_version!r}"
         )
     status = credential.status or _Status()
     certificate, key = status.client_certificate_data, status.client_key_data
     if bool(certificate) != bool(key):
-        raise CredentialsUnavailable(f"exec: {name} gave only one of clientCertificateData and clientKeyData")
+        raise CredentialsMisconfigured(f"exec: {name} gave only one of clientCertificateData and clientKeyData")
     if not status.token and not certificate:
-        raise CredentialsUnavailable(f"exec: {name} gave neither a token nor a client certificate")
+        raise CredentialsMisconfigured(f"exec: {name} gave neither a token nor a client certificate")
     pair = KeyPair(certificate.encode(), key.encode()) if certificate else None
     return Token(f"Bearer {status.token}" if status.token else "", status.expiration_timestamp, pair)

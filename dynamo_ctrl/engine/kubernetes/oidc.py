@@ -22,7 +22,7 @@ import msgspec
 import structlog
 
 from dynamo_ctrl.clock import Clock
-from dynamo_ctrl.engine.kubernetes.credentials import CredentialsUnavailable, Renewing, Token
+from dynamo_ctrl.engine.kubernetes.credentials import CredentialsMisconfigured, CredentialsUnavailable, Renewing, Token
 
 OIDC_TIMEOUT: Final = 30.0
 """Seconds that one refresh may take."""
@@ -62,7 +62,7 @@ class OidcToken(Renewing):
             if expires is None or expires > self._clock.now():
                 return Token(f"Bearer {first}", expires)
         if not self._refresh_token:
-            raise CredentialsUnavailable("oidc: the id token has ended and there is no refresh-token; log in again")
+            raise CredentialsMisconfigured("oidc: the id token has ended and there is no refresh-token; log in again")
         answer = await self._refresh()
         token = str(answer.get("id_token") or "")
         if not token:

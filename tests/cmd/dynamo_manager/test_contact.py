@@ -17,6 +17,7 @@ from dynamo_ctrl.engine.errors import (
     Unreachable,
     Untrusted,
 )
+from dynamo_ctrl.engine.kubernetes.credentials import CredentialsMisconfigured
 from dynamo_ctrl.engine.memory import Core, MemoryEngine
 from dynamo_ctrl.testing import LoopClock
 from dynamo_manager.contact import CONTACT_TIMEOUT, contact
@@ -31,6 +32,9 @@ class Late(MemoryEngine):
         self.asked = 0
         self._errors: Iterator[Exception] = iter(errors)
         self._seconds = seconds
+
+    def __str__(self) -> str:
+        return "a late server"
 
     async def discover(self, group: str, version: str) -> Any:
         self.asked += 1
@@ -63,7 +67,14 @@ async def test_a_late_server_is_waited_for_and_that_is_told_once(logs: list[Any]
     await contact(engine)
     assert engine.asked == 4
     assert now() == pytest.approx(3)
-    assert [(line["log_level"], line["event"]) for line in logs] == [("info", "waiting for the server")]
+    (line,) = logs
+    assert (line["log_level"], line["event"], line["seconds"]) == ("warning", "waiting for the server", CONTACT_TIMEOUT)
+    assert (line["server"], line["error"]) == ("a late server", "starting")
+
+
+async def test_a_server_that_says_nothing_is_told_of_while_it_is_waited_for(logs: list[Any]) -> None:
+    await contact(Late(seconds=5))
+    assert [line["error"] for line in logs] == ["no answer yet"]
 
 
 async def test_a_server_that_does_not_come_is_told_after_thirty_seconds() -> None:
@@ -83,6 +94,7 @@ async def test_a_server_that_never_answers_is_told_too() -> None:
 @pytest.mark.parametrize(
     ("error", "rule"),
     [
+        (CredentialsMisconfigured("exec: cannot run 'x'"), "cannot run 'x'; check the user of the kubeconfig"),
         (Unauthorized("Unauthorized"), "does not accept the credentials .* token has not expired"),
         (
             Untrusted("certificate is not trusted: self-signed"),

@@ -208,7 +208,7 @@ def test_errors_are_told_as_wrong() -> None:
 class Server:
     """A health server that answers the same to everything."""
 
-    def __init__(self, status: int, body: str) -> None:
+    def __init__(self, status: int, body: str, content_type: str) -> None:
         asked: list[str] = []
         self.asked = asked
 
@@ -216,6 +216,7 @@ class Server:
             def do_GET(self) -> None:
                 asked.append(self.path)
                 self.send_response(status)
+                self.send_header("Content-Type", content_type)
                 self.end_headers()
                 self.wfile.write(body.encode())
 
@@ -234,11 +235,11 @@ class Server:
 
 
 @pytest.fixture
-def serve() -> Iterator[Callable[[int, str], Server]]:
+def serve() -> Iterator[Serve]:
     servers: list[Server] = []
 
-    def serve(status: int, body: str) -> Server:
-        servers.append(Server(status, body))
+    def serve(status: int, body: str, content_type: str = "text/plain; charset=utf-8") -> Server:
+        servers.append(Server(status, body, content_type))
         return servers[-1]
 
     yield serve
@@ -246,7 +247,7 @@ def serve() -> Iterator[Callable[[int, str], Server]]:
         server.close()
 
 
-Serve = Callable[[int, str], Server]
+Serve = Callable[..., Server]
 
 
 def test_it_asks_the_manager_about_the_key(command: Command, serve: Serve) -> None:
@@ -279,6 +280,26 @@ def test_a_refusal_is_told_as_it_is(command: Command, serve: Serve, status: int,
     done = command("explain", "dgd", "ns/w", "--address", serve(status, f"{body}\n").url)
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith(f"answers {status}: {body}\n")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "content_type"),
+    [
+        (404, "<!DOCTYPE html>\n<h1>not here</h1>", "text/html"),
+        (501, "{}", "application/json"),
+        (200, "<!DOCTYPE html>\n<h1>welcome</h1>", "text/html"),
+        (200, '{"kind": "Status"}', "application/json"),
+        (200, "[]", "application/json"),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_what_answers_and_is_no_manager_is_not_quoted(
+    command: Command, serve: Serve, status: int, body: str, content_type: str, output: str
+) -> None:
+    server = serve(status, body, content_type)
+    done = command("explain", "dgd", "ns/w", "--address", server.url, "--output", output)
+    said = "dynamo-manager: --address: what answers there is no dynamo-manager\n"
+    assert (done.code, done.out, done.err) == (2, "", said)
 
 
 def test_no_manager_is_told_with_what_to_do(command: Command) -> None:

@@ -194,7 +194,28 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == ""
-        assert process.wait(LIMIT) == 1
+        assert process.wait(LIMIT) == 128 + signal.SIGPIPE
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(
+    "arguments", [("crds",), ("run", "--engine", "memory", "--apply", "config/samples/graph.yaml")]
+)
+def test_an_output_that_is_full_is_told_in_one_line(arguments: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*PROGRAM, *arguments], cwd=ROOT, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True,
+            timeout=LIMIT,
+        )  # fmt: skip
+    assert done.returncode == 1
+    said = "dynamo-manager: standard output cannot be written: No space left on device"
+    assert [line for line in done.stderr.splitlines() if "[info" not in line] == [said]
+
+
+def test_a_process_that_is_started_with_its_output_closed_works() -> None:
+    command = ["/bin/sh", "-c", 'exec "$@" >&-', "sh", *PROGRAM, "programs"]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), stderr=subprocess.PIPE, text=True, timeout=LIMIT)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_what_does_not_stop_does_not_keep_the_process() -> None:

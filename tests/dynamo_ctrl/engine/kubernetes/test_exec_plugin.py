@@ -14,7 +14,7 @@ import pytest
 
 from dynamo_ctrl.clock import ManualClock
 from dynamo_ctrl.engine.kubernetes.config import ConfigError
-from dynamo_ctrl.engine.kubernetes.credentials import CredentialsUnavailable, KeyPair
+from dynamo_ctrl.engine.kubernetes.credentials import CredentialsMisconfigured, CredentialsUnavailable, KeyPair
 from dynamo_ctrl.engine.kubernetes.exec_plugin import MAX_OUTPUT, ExecCommand, ExecPlugin, parse_credential
 from dynamo_ctrl.engine.kubernetes.locate import Locator
 
@@ -113,7 +113,7 @@ def test_a_plugin_that_fails_is_told_with_its_code_and_its_last_words(kit: Kit) 
 
 
 def test_a_plugin_that_is_not_installed_is_told_with_its_hint(kit: Kit) -> None:
-    with pytest.raises(CredentialsUnavailable, match=r"cannot run 'no-such-plugin': No such file.*; pip install it"):
+    with pytest.raises(CredentialsMisconfigured, match=r"cannot run 'no-such-plugin': No such file.*; pip install it"):
         fetched(kit, ExecCommand(command="no-such-plugin", install_hint="pip install it"))
 
 

@@ -32,6 +32,10 @@ ADMIN: Final = "envtest-admin"
 """The user of the administrator's kubeconfig, a member of system:masters."""
 
 
+FURNISH_TIMEOUT: Final = 60.0
+"""Seconds for a new namespace to get what every namespace has."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions:
     """What runs in a cluster, and how long its start may take.
@@ -175,6 +179,24 @@ class Cluster:
         answer = self.api.create(path, {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}})
         file = self.directory / f"service-account-{secrets.token_hex(4)}.kubeconfig"
         return self._write_kubeconfig(file, name, kubeconfig.with_token(answer["status"]["token"]))
+
+    def wait_furnished(self, namespace: str) -> None:
+        """Wait until a new namespace has what the controllers put into every one: a ServiceAccount, and the authority it trusts.
+
+        Raises:
+            TimeoutError: it has not, `FURNISH_TIMEOUT` seconds later.
+        """
+        for path in ("serviceaccounts/default", "configmaps/kube-root-ca.crt"):
+            probe = partial(self._is_there, f"/api/v1/namespaces/{namespace}/{path}")
+            wait_for(f"{path} in {namespace}", probe, timeout=FURNISH_TIMEOUT, interval=0.02)
+
+    def _is_there(self, path: str) -> bool:
+        try:
+            return bool(self.api.get(path))
+        except ApiError as error:
+            if error.code != 404:
+                raise
+            return False
 
     def kubectl(self, *arguments: str, stdin: str | None = None, config: Path | None = None) -> str:
         """Run kubectl (as the administrator, or with `config`); returns what it printed.

@@ -19,7 +19,6 @@ from hypothesis import HealthCheck, settings
 from structlog.testing import capture_logs
 
 from envtest import ApiError, Cluster, EnvtestError, find_binaries
-from envtest.api import wait_for
 
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -28,9 +27,6 @@ settings.load_profile("steady")  # to look for new examples: pytest --hypothesis
 
 SKIPPED = pytest.StashKey[str]()
 """Why there is no cluster in this run."""
-
-SERVICE_ACCOUNT_TIMEOUT = 60.0
-"""Seconds for a new namespace to get its default ServiceAccount, without which it accepts no Pods."""
 
 
 def in_ci(environ: os._Environ[str] | dict[str, str] = os.environ) -> bool:
@@ -80,17 +76,7 @@ def namespace(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[str]
     stem = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")[:40].strip("-")
     name = f"{stem}-{secrets.token_hex(3)}"
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
-    path = f"/api/v1/namespaces/{name}"
-
-    def accepts_pods() -> bool:
-        try:
-            return bool(cluster.api.get(f"{path}/serviceaccounts/default"))
-        except ApiError as error:
-            if error.code != 404:
-                raise
-            return False
-
-    wait_for(f"default ServiceAccount in {name}", accepts_pods, timeout=SERVICE_ACCOUNT_TIMEOUT)
+    cluster.wait_furnished(name)
     yield name
     with contextlib.suppress(ApiError, OSError):
-        cluster.api.delete(path)
+        cluster.api.delete(f"/api/v1/namespaces/{name}")

@@ -102,6 +102,8 @@ def open_world(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Open:
             compact = partial(_compact, request.getfixturevalue("cluster"))
         world = World(engine, f"conformance-{token}", token, run, compact, PATIENCE[name])
         world.create(NAMESPACE, namespace_body(world.namespace))
+        if name != "memory":
+            request.getfixturevalue("cluster").wait_furnished(world.namespace)
         yield world
         world.delete(NAMESPACE, world.namespace)
         if name == "memory":

@@ -5,8 +5,8 @@ its namespace is going     back-off; no line: nothing can be created there, and 
 error, terminal            only an event brings the key back; one line
 a source cannot be read    wait for that source; no line (the source's own line says what is wrong)
 conflict                   back soon; a line only when conflicts do not end
-requeue_after = 0          again at once, ten times in a row at most; then back-off, and one line
-requeue_after > 0          back then
+requeue_after < 10 ms      again at once, ten times in a row at most; then back-off, and one line
+requeue_after              back then
 nothing of these           done
 
 A success whose writes come back again and again (`OwnWrites`) holds its key back. What comes back by itself keeps the priority of
@@ -33,6 +33,9 @@ from dynamo_ctrl.queue.workqueue import WorkQueue
 
 MAX_ERROR = 500
 """Characters that are kept of an error's text."""
+
+SOONEST = 0.01
+"""Seconds: who wants to run again sooner makes progress, as with 0; anything else would be a loop without an end."""
 
 MANY_CONFLICTS = 10
 """Every so many conflicts in a row of one key are worth a line: somebody else writes the object all the time."""
@@ -88,7 +91,7 @@ class Settler:
             self._error(entry, answer, now)
         elif answer.conflict:
             self._conflict(entry, answer, now)
-        elif after is not None and after <= 0:
+        elif after is not None and after < SOONEST:
             self._progress(entry, answer, now)
         else:
             if after is None:

@@ -80,7 +80,7 @@ class Executor:
 
         Raises:
             Conflict: somebody else wrote first; make the whole attempt again.
-            ProgramFault: the steps contradict each other.
+            ProgramFault: the steps contradict each other, or the effects of one that writes.
         """
         ledger = Ledger(primary, self._view)
         run = _Run(self._means, ledger, trace)
@@ -117,6 +117,8 @@ class _Run:
         try:
             for _ in range(LOOKS):
                 decided = outcome(effect, self.ledger.primary, self.ledger)
+                if isinstance(decided, Creation | Update | Deletion):
+                    self.ledger.check_sole()
                 if isinstance(decided, Creation | Update) and (refused := self._unreadable(decided)) is not None:
                     return self._failed(effect, refused, Retry.NEVER)
                 match decided:

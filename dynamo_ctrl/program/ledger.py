@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
-from dynamo_ctrl.program.effect import Effect, EnsureFinalizer, PatchPrimary, Refuse, RemoveFinalizer, Retry
+from dynamo_ctrl.program.effect import Effect, EnsureFinalizer, PatchPrimary, Refuse, RemoveFinalizer, Retry, subject
 from dynamo_ctrl.program.errors import ProgramFault
 from dynamo_ctrl.program.outcome import Lookup
 from dynamo_ctrl.program.report import Failure, Report
@@ -32,6 +32,7 @@ class Ledger:
         self.primary = primary
         self._view = view
         self._step: Step | None = None
+        self._checked: Step | None = None
         self._answers: dict[Ref, Object[Any, Any] | None] = {}
         self._failures: list[Failure] = []
         self._finished: set[str] = set()
@@ -61,6 +62,23 @@ class Ledger:
                 self._finished.add(step.name)
             elif step.on_error == "stop":
                 return
+
+    def check_sole(self) -> None:
+        """An effect of this step is about to be written. It is looked at once for each step that writes.
+
+        Raises:
+            ProgramFault: two effects of the step are about one object; which of them holds would change from run to run.
+        """
+        step = self.step
+        if self._checked is step:
+            return
+        self._checked = step
+        seen: dict[Ref, Effect] = {}
+        for effect in step.effects:
+            ref = _written(effect, self.primary)
+            if ref is not None and (first := seen.setdefault(ref, effect)) is not effect:
+                names = f"{type(first).__name__} and {type(effect).__name__}"
+                raise ProgramFault(f"step {step.name!r}: two effects, {names}, are about one object: {ref}")
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The newest object that is known: an answer of this attempt, or what the view has."""
@@ -124,3 +142,15 @@ class Ledger:
             lives=MappingProxyType(dict(self._lives)),
             errors=MappingProxyType(dict(self._errors)),
         )
+
+
+def _written(effect: Effect, primary: Object[Any, Any]) -> Ref | None:
+    """The object that the effect may write; `None` where that has no name yet, or each effect has a part of it to itself."""
+    if isinstance(effect, EnsureFinalizer | RemoveFinalizer):
+        return None
+    ref = subject(effect, primary)
+    if ref is None or not ref.key.name:
+        return None
+    if ref.kind.namespaced and not ref.key.namespace:
+        return ref.kind.ref(Key(primary.metadata.namespace, ref.key.name))
+    return ref

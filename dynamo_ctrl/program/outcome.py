@@ -156,6 +156,7 @@ def _decide(effect: Effect, primary: AnyObject, view: Lookup) -> Outcome:
             return _remove_finalizer(effect.name, primary)
         case Refuse():
             return Refused(effect.error or Refusal(effect.message), effect.retry)
+    raise TypeError(f"no effect: {type(effect).__name__}")
 
 
 def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:

@@ -10,7 +10,8 @@ Contract:
 - Only here is the status of a primary written: once, after all other writes, and not at all when it is equal.
 - `Conflict` anywhere is a quiet `CONFLICT`: no status, no event, no note, no error.
 - An exception that a program raises is the attempt's error, marked as a panic so that the controller tells its stack; no status
-  is written. `InvalidObject` from the primary's own spec is terminal: the next generation wakes it.
+  is written. Where a value of a wrong type in a result led to it, the error is a `ProgramFault` that names the field.
+  `InvalidObject` from the primary's own spec is terminal: the next generation wakes it.
 - A status write that fails is the answer's error, before the program's own; the events of the transition are not told then.
 - An object that is being deleted gets no status.
 - An attempt of plain functions that asks for nothing takes no coroutine: most attempts of a converged world are such.
@@ -45,6 +46,7 @@ from dynamo_ctrl.program.attempt import Attempted, Attempts, requeue_after
 from dynamo_ctrl.program.definition import Definition
 from dynamo_ctrl.program.effect import EnsureFinalizer, RemoveFinalizer
 from dynamo_ctrl.program.errors import ProgramFault
+from dynamo_ctrl.program.fault import explain
 from dynamo_ctrl.program.ports import Ports
 from dynamo_ctrl.program.program import Finalizes, Observes, Selected, Settles
 from dynamo_ctrl.program.recorder import Recorder
@@ -210,7 +212,11 @@ class Outer:
             if after is None and not result.notes and not self._unmoved:
                 return DONE
             if not callable(after):
-                return self._answer(key, result, after)  # nothing to carry out, nobody to ask
+                try:
+                    return self._answer(key, result, after)  # nothing to carry out, nobody to ask
+                except Exception as error:
+                    explain(error, part.program.name, result)
+                    raise
         return partial(self._carry_out, primary, part, steps, result, reads if part.settles else None)
 
     async def _after_lost_answers(self, key: Key, trace: Trace) -> Answer:
@@ -243,10 +249,14 @@ class Outer:
         key = primary.key
         self._settled.forget(key)
         result = await _settled(answered, f"{part.program.name}: reconcile")
-        if part is not self._selector:
-            result = _preceded((*steps, *part.finalizer), result)
-        attempted = await self._attempts.make(primary, result, trace, part.observer)
-        answer = self._made(key, result, attempted)
+        try:
+            if part is not self._selector:
+                result = _preceded((*steps, *part.finalizer), result)
+            attempted = await self._attempts.make(primary, result, trace, part.observer)
+            answer = self._made(key, result, attempted)
+        except Exception as error:
+            explain(error, part.program.name, result)
+            raise
         if answer is DONE and reads is not None and not (trace.notable or result.notes or result.events):
             self._settled.keep(reads, result.steps, attempted.report)
         return answer

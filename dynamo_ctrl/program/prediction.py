@@ -17,6 +17,9 @@ def predicted(result: Result[Any], view: Lookup, *, primary: Object[Any, Any]) -
 
     What only a server knows (uids, versions, defaults) is missing in the objects that it holds. A conflict, which in
     a real attempt ends everything quietly, is an ordinary failure here.
+
+    Raises:
+        ProgramFault: the steps contradict each other, or the effects of one that writes.
     """
     ledger = Ledger(primary, view)
     for effect in ledger.walk(result.steps):
@@ -25,6 +28,8 @@ def predicted(result: Result[Any], view: Lookup, *, primary: Object[Any, Any]) -
         except SourceUnavailable as unavailable:
             ledger.failed(effect, unavailable)
             continue
+        if isinstance(decided, Creation | Update | Deletion):
+            ledger.check_sole()
         match decided:
             case Unchanged(live):
                 ledger.unchanged(effect, live)

@@ -24,7 +24,7 @@ class Step:
 
     Attributes:
         name: unique in the result.
-        effects: at most one for each object.
+        effects: at most one for each object (finalizers aside); a step that breaks this is refused when it would write.
         reason: what an error in this step means, for the status (G 2.5).
         prefix: put before the text of an error.
         on_error: `stop` ends the attempt as failed; `report` lets it go on, and the status function may ask.

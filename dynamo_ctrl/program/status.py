@@ -14,8 +14,10 @@ import msgspec
 from dynamo_ctrl.cache.overlay import Written
 from dynamo_ctrl.engine.errors import Conflict, NotFound
 from dynamo_ctrl.engine.port import Engine
+from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.patch import Patch, merge_diff
+from dynamo_ctrl.program.errors import ProgramFault
 
 REWRITES: Final = 3
 """How often a status is written again because metadata moved."""
@@ -30,10 +32,11 @@ async def write_status(engine: Engine, written: Written, seen: AnyObject, status
 
     Raises:
         Conflict: the object is not the one that was seen: another generation, another status, or gone.
+        ProgramFault: it is no such value.
         EngineError: the server refused, or did not answer.
     """
     kind, base = seen.kind, seen
-    wanted = kind.status_codec.encode(status)
+    wanted = _encoded(kind, status)
     difference = merge_diff(status_tree(seen), wanted)
     if not difference:
         return None
@@ -57,6 +60,18 @@ def status_tree(obj: AnyObject) -> dict[str, Any]:
     """The status of an object as plain JSON data; empty when it has none."""
     tree: dict[str, Any] | None = msgspec.json.decode(obj.section("status") or b"null")
     return tree or {}
+
+
+def _encoded(kind: Kind[Any], status: Any) -> dict[str, Any]:
+    error: Exception | None = None
+    try:
+        wanted = kind.status_codec.encode(status)
+        if isinstance(wanted, dict):
+            return wanted
+    except TypeError as unsupported:
+        error = unsupported
+    expected = "a value of the kind's status type or a JSON object"
+    raise ProgramFault(f"status of {kind.kind} must be {expected}, got {type(status).__name__}") from error
 
 
 async def _again(engine: Engine, seen: AnyObject) -> AnyObject:

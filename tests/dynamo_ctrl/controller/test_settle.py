@@ -54,6 +54,7 @@ class Bench:
         pytest.param(DONE, {"success": 1}, None, [], id="done"),
         pytest.param(Answer(), {"success": 1}, None, [], id="an-empty-answer-is-done"),
         pytest.param(Answer(requeue_after=30), {"requeue_after": 1}, 30, [], id="requeue-after"),
+        pytest.param(Answer(requeue_after=0.01), {"requeue_after": 1}, 0.01, [], id="the-soonest"),
         pytest.param(Answer(requeue_after=0), {"requeue": 1}, 0, [], id="progress"),
         pytest.param(CONFLICT, {"requeue": 1}, 0.01, [], id="R4-38-conflict-is-quiet"),
         pytest.param(Answer(error=OSError("no")), {"error": 1}, 0.005, ["error"], id="error"),
@@ -132,12 +133,13 @@ def test_a_key_that_waits_for_a_source_is_remembered_until_somebody_wakes_it() -
     assert bench.settler.unpark() == {}
 
 
-def test_progress_without_end_backs_off_and_is_told() -> None:
+@pytest.mark.parametrize("after", [-1, 0, 1e-6, 0.0099])
+def test_progress_without_end_backs_off_and_is_told(after: float) -> None:
     bench = Bench()
     for _ in range(10):
-        bench.answer(Answer(requeue_after=0))
+        bench.answer(Answer(requeue_after=after))
     assert bench.levels() == []
-    bench.answer(Answer(requeue_after=0))
+    bench.answer(Answer(requeue_after=after))
     assert bench.levels() == ["warning"]
     assert bench.queue.next() == 0.005
 

@@ -29,7 +29,7 @@ LEADER: Final = "leader"
 def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[ScalingAdapterStatus]:
     """Write the adapter's replicas to the graph, then tell the autoscaler so.
 
-    A graph that is not there is an error, since it may come; a component that is not there, or has no adapter, is nothing.
+    A graph that is not there is an error, since it may come; a component that is not there, or has no adapter, is only told.
     """
     adapter = request.object
     reference = adapter.spec.dgd_ref
@@ -39,7 +39,7 @@ def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[Sca
         return Result(steps=(Step(name="find-graph", effects=(Refuse(message=message),)),))
     component = graph.spec.component(reference.component_name)
     if component is None or component.scaling_adapter is None:
-        return Result()
+        return Result(events=_without_component(graph, component, adapter))
     scale = _scale(graph, component, adapter)
     rival = None if scale is None else _rival(request, graph, component)
     if rival is not None:
@@ -55,6 +55,18 @@ def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[Sca
         return adapter.status.model_copy(update={**told, **scaled})
 
     return Result(steps=steps, status=status)
+
+
+def _without_component(
+    graph: DynamoGraphDeployment, component: Component | None, adapter: DynamoGraphDeploymentScalingAdapter
+) -> tuple[Event, ...]:
+    """Says why the adapter scales nothing; nothing about an adapter of the graph's own, which the graph is about to delete."""
+    if is_controlled_by(adapter, graph):
+        return ()
+    name = adapter.spec.dgd_ref.component_name
+    lacks = f"no component {name}" if component is None else f"a component {name} without scalingAdapter"
+    note = f"Nothing is scaled: {graph.ref} has {lacks}"
+    return (Event(type="Warning", reason="NotScaled", note=note, action="Scale"),)
 
 
 def pod_selector(graph: str, component: Component) -> str:

@@ -101,13 +101,26 @@ def test_a_graph_that_has_the_number_is_not_written(replicas: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "component_",
-    [pytest.param(component("w", "worker", replicas=2), id="T-SA-05"), pytest.param(scaled("x"), id="gone")],
+    ("component_", "lacks"),
+    [
+        pytest.param(component("w", "worker", replicas=2), "a component w without scalingAdapter", id="T-SA-05"),
+        pytest.param(scaled("x"), "no component w", id="gone"),
+    ],
 )
-def test_a_component_without_an_adapter_is_left_alone(component_: Any) -> None:
+def test_a_component_without_an_adapter_is_left_alone_and_told(component_: Any, lacks: str) -> None:
     world = world_of(component_)
     assert run(world) == DONE
     assert world.cache.writes == ()
+    assert told(world) == [("Warning", "NotScaled", f"Nothing is scaled: {world.graph().ref} has {lacks}")]
+
+
+def test_an_adapter_that_its_graph_is_about_to_delete_is_no_warning() -> None:
+    world = GraphWorld(graph(component("Frontend", "frontend"), scaled(replicas=2)))
+    world.finish()
+    before = len(world.cache.events)
+    world.cache.edit(DGD, "ns/g", {"spec": {"components": [component("Frontend", "frontend")]}})
+    assert run(world) == DONE
+    assert len(world.cache.events) == before
 
 
 @pytest.mark.parametrize("name", [pytest.param("gone", id="T-SA-07 B20")])

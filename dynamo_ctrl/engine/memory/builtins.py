@@ -7,6 +7,7 @@ from typing import Final
 
 from dynamo_ctrl.engine.memory.crds import CRD_STRATEGY
 from dynamo_ctrl.engine.memory.kinds import cluster, configuration, devices, pods, workloads
+from dynamo_ctrl.engine.memory.kinds.shapes import kind_shape
 from dynamo_ctrl.engine.memory.namespaces import NAMESPACE_STRATEGY
 from dynamo_ctrl.engine.memory.served import ScalePaths, Served, Strategy
 from dynamo_ctrl.engine.port import AnyKind
@@ -45,6 +46,7 @@ def _resource(
         unconditional=unconditional,
         returns_deleted=returns_deleted,
         sections=frozenset(sections.split()),
+        shape=kind_shape(kind, frozenset(sections.split())),
         selectable=frozenset(selectable),
         name_rule=name_rule,
     )

@@ -203,14 +203,11 @@ class Core:
         before = old.tree()
         if subresource == "scale" and served.scale is not None:
             scale = scaling.scale_of(before, served.scale)
-            sent = requests.check_scale(patching.patched(scale, patch))
+            sent = requests.read_patched_scale(patching.patched(scale, patch))
             requests.check_name_of(sent["metadata"], key, served)
             return self._write_scale(kind, table, old, sent)
         before["apiVersion"] = served.spoken(kind.version)
-        changed = patching.patched(before, patch)
-        sent = requests.check(served, kind.version, changed)
-        if strict and (unknown := requests.unknown(served, kind.version, changed)):
-            raise failure.unknown_fields_in_patch(changed, unknown)
+        sent = requests.read_patched(served, kind.version, patching.patched(before, patch), strict=strict)
         requests.check_name_of(sent["metadata"], key, served)
         self._check_version(served, old, sent["metadata"].get("resourceVersion", ""))
         raw = self._replace(table, old, sent, kind.version, status=subresource == "status")
@@ -274,7 +271,10 @@ class Core:
         if asked:
             self._check_version(served, old, asked)
         if served.scale is not None:
-            tree = scaling.with_replicas(old.tree(), served.scale, sent.get("spec", {}).get("replicas", 0))
+            before = old.tree()
+            if errors := scaling.scale_errors(before, served.scale):
+                raise failure.invalid(served, old.key.name, errors)
+            tree = scaling.with_replicas(before, served.scale, sent.get("spec", {}).get("replicas", 0))
             self._replace(table, old, tree, kind.version, status=False)
         return _scale(served, self._find(table, old.key))
 

@@ -61,6 +61,12 @@ def _version_errors(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Itera
     if spec.get("preserveUnknownFields"):
         rule = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         yield invalid_value("spec.preserveUnknownFields", True, rule)
+    for index, version in enumerate(versions):
+        for fault in names.name_faults(called[index], "dns-1035"):
+            yield invalid_value(f"spec.versions[{index}].name", called[index], fault)
+        for number, field in enumerate(version.get("selectableFields") or ()):
+            if not field.get("jsonPath"):
+                yield required(f"spec.versions[{index}].selectableFields[{number}].jsonPath")
     schemas = [(version.get("schema") or {}).get("openAPIV3Schema") for version in versions]
     alike = all(schema == schemas[0] for schema in schemas)
     for index, version in enumerate(versions):

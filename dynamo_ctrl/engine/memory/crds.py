@@ -38,7 +38,7 @@ def _default(tree: Tree) -> None:
 
 
 def _begin(tree: Tree) -> None:
-    stored = [version["name"] for version in tree["spec"].get("versions") or () if version.get("storage")]
+    stored = [version.get("name", "") for version in tree["spec"].get("versions") or () if version.get("storage")]
     tree["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored}
 
 
@@ -76,8 +76,7 @@ def _strategy(version: Mapping[str, Any], scale: ScalePaths | None) -> Strategy:
     def admit(tree: Tree) -> None:
         fault = schema.unreadable(tree)
         if fault is not None:
-            kind, spoken = tree["kind"], version["name"]
-            raise failure.bad_request(f'{kind} in version "{spoken}" cannot be handled as a {kind}: {fault}')
+            raise failure.unreadable(tree["kind"], version["name"], fault)
         schema.shape(tree)
 
     def validate(new: Tree, old: Tree | None) -> list[FieldError]:

@@ -154,18 +154,18 @@ def bad_request(message: str) -> BadRequest:
     return BadRequest(message)
 
 
-def unknown_fields(served: Served, version: str, paths: Iterable[str]) -> BadRequest:
-    """400 for fields that the kind does not have, where the client asked to be told."""
-    return bad_request(f'{served.kind} in version "{version}" cannot be handled as a {served.kind}: {_strict(paths)}')
+def unreadable(kind: str, version: str, fault: object) -> BadRequest:
+    """400 for an object that the kind cannot be read from."""
+    return bad_request(f'{kind} in version "{version}" cannot be handled as a {kind}: {fault}')
 
 
-def unknown_fields_in_patch(changed: Any, paths: Iterable[str]) -> Invalid:
+def unreadable_patch(changed: Any, fault: object) -> Invalid:
     """422 for the same after a patch; the server names no object here, and quotes the whole of it."""
-    content = msgspec.json.encode(changed).decode()
-    return _invalid("", "", [invalid_value("patch", content, _strict(paths))], {})
+    return _invalid("", "", [invalid_value("patch", msgspec.json.encode(changed).decode(), str(fault))], {})
 
 
-def _strict(paths: Iterable[str]) -> str:
+def unknown_fields(paths: Iterable[str]) -> str:
+    """What is wrong with an object that has fields which its kind does not have, where the client asked to be told."""
     return "strict decoding error: " + ", ".join(f"unknown field {quote(path)}" for path in paths)
 
 

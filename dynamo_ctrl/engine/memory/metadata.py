@@ -4,38 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from dynamo_ctrl.engine.memory import failure, names
+from dynamo_ctrl.engine.memory import names
 from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, quote, required
 from dynamo_ctrl.engine.memory.lifecycle import FOREGROUND, ORPHAN
 from dynamo_ctrl.engine.memory.served import Served, Tree
+from dynamo_ctrl.engine.memory.shape import METADATA, Unreadable
 
 _STANDARD_FINALIZERS: Final = frozenset({FOREGROUND, ORPHAN, "kubernetes"})
 _KNOWN: Final = (
     "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
     "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
 )  # fmt: skip
-_STRINGS: Final = ("name", "generateName", "namespace", "uid", "resourceVersion")
-_MAPS: Final = ("labels", "annotations")
-_LISTS: Final = ("ownerReferences", "finalizers")
 _OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
 
 
-def read_metadata(sent: Any, served: Served, version: str) -> Tree:
-    """The metadata that was sent, with only the fields that metadata has.
-
-    Raises:
-        BadRequest: a field of another JSON type.
-    """
-    if sent is None:
-        sent = {}
-    fault = type_fault(sent)
-    if fault is not None:
-        raise failure.bad_request(f'{served.kind} in version "{version}" cannot be handled as a {served.kind}: {fault}')
+def read_metadata(sent: Tree) -> Tree:
+    """The metadata that was sent and fits its shape, with only the fields that metadata has."""
     metadata = known_metadata(sent)
     if "ownerReferences" in metadata:
         metadata["ownerReferences"] = [
-            {field: owner[field] for field in _OWNER_FIELDS if owner.get(field) is not None}
-            for owner in metadata["ownerReferences"]
+            {field: owner[field] for field in _OWNER_FIELDS if field in owner} for owner in metadata["ownerReferences"]
         ]
     return metadata
 
@@ -52,40 +40,11 @@ def known_metadata(sent: Tree) -> Tree:
 
 def type_fault(sent: Any) -> str | None:
     """What cannot be read as metadata, because it is of another JSON type; `None` when all is well."""
-    if not isinstance(sent, dict):
-        return _unreadable(sent, "metadata of type v1.ObjectMeta")
-    for field in _STRINGS:
-        if not isinstance(sent.get(field), str | None):
-            return _unreadable(sent[field], f"ObjectMeta.{field} of type string")
-    for field in _MAPS:
-        content = sent.get(field)
-        if not isinstance(content, dict | None):
-            return _unreadable(content, f"ObjectMeta.{field} of type map[string]string")
-        for value in (content or {}).values():
-            if not isinstance(value, str):
-                return _unreadable(value, f"ObjectMeta.{field} of type string")
-    for field, type_ in zip(_LISTS, (dict, str), strict=True):
-        content = sent.get(field)
-        if not isinstance(content, list | None):
-            return _unreadable(content, f"ObjectMeta.{field} of type []{type_.__name__}")
-        for value in content or ():
-            if not isinstance(value, type_):
-                return _unreadable(value, f"ObjectMeta.{field} of type {type_.__name__}")
+    try:
+        METADATA.check(sent)
+    except Unreadable as fault:
+        return str(fault)
     return None
-
-
-def _unreadable(value: Any, where: str) -> str:
-    return f"json: cannot unmarshal {_json_type(value)} into Go struct field {where}"
-
-
-def _json_type(value: Any) -> str:
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    if isinstance(value, dict):
-        return "object"
-    return "array" if isinstance(value, list) else "string"
 
 
 def metadata_errors(metadata: Tree, served: Served) -> list[FieldError]:

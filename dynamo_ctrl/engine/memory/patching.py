@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.memory.served import Served, Tree
+from dynamo_ctrl.engine.memory.shape import ANYTHING, TEXT, Fields, Many, Mapped, Unreadable
 from dynamo_ctrl.objects.patch import Patch, PatchError, PatchTestFailed, apply_json, merge
 
-_GO_TYPES = {dict: "object", list: "array", str: "string", bool: "bool", int: "number", float: "number"}
+_MERGE: Final = Mapped(ANYTHING)
+_OPERATION: Final = {"op": TEXT, "path": TEXT, "from": TEXT}
+_OPERATIONS: Final = Many(Fields("handlers.jsonPatchOp", **_OPERATION))
 
 
 def patched(tree: Tree, patch: Patch) -> Tree:
@@ -23,20 +26,19 @@ def patched(tree: Tree, patch: Patch) -> Tree:
     """
     try:
         content = msgspec.json.decode(patch.body)
-    except msgspec.DecodeError as error:
+        (_MERGE if patch.type == "merge" else _OPERATIONS).check(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise failure.bad_request("invalid JSON patch") from error
+    except Unreadable as fault:
+        raise failure.bad_request(f"error decoding patch: {fault}") from fault
     if patch.type == "merge":
-        if not isinstance(content, dict):
-            raise _wrong_shape(content, "map[string]interface {}")
         result = merge(tree, content)
     else:
-        if not isinstance(content, list):
-            raise _wrong_shape(content, "[]handlers.jsonPatchOp")
         try:
             result = _apply(tree, content)
         except PatchTestFailed as error:
             raise failure.test_failed() from error
-        except (PatchError, AttributeError) as error:
+        except PatchError as error:
             refusal = failure.test_failed() if patch.tests else failure.patch_refused()
             raise refusal from error
     if not isinstance(result, dict):
@@ -69,11 +71,6 @@ def _is_new_key(tree: Any, path: Any) -> bool:
         else:
             return False
     return isinstance(tree, dict) and last not in tree
-
-
-def _wrong_shape(content: Any, wanted: str) -> Exception:
-    found = "nil" if content is None else _GO_TYPES[type(content)]
-    return failure.bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {wanted}")
 
 
 def with_status(served: Served, old: Tree, sent: Tree) -> Tree:

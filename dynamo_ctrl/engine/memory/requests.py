@@ -10,7 +10,9 @@ import msgspec
 from dynamo_ctrl.engine.memory import failure
 from dynamo_ctrl.engine.memory.history import Filter
 from dynamo_ctrl.engine.memory.metadata import read_metadata, unknown_metadata
+from dynamo_ctrl.engine.memory.scaling import SCALE
 from dynamo_ctrl.engine.memory.served import Served, Tree
+from dynamo_ctrl.engine.memory.shape import ENVELOPE, METADATA, Unreadable
 from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.selector import FieldSelector, InvalidSelector, LabelSelector
 
@@ -25,20 +27,46 @@ def read(served: Served, version: str, body: bytes, *, strict: bool = False) -> 
     Raises:
         BadRequest: not JSON, not an object, or an object of another kind; with `strict`, a field that the kind does not have.
     """
+    tree = _decode(body, served.kind)
+    try:
+        content = check(served, version, tree)
+    except Unreadable as fault:
+        raise failure.unreadable(served.kind, version, fault) from fault
+    if strict and (fields := unknown(served, version, tree)):
+        raise failure.unreadable(served.kind, version, failure.unknown_fields(fields))
+    return content
+
+
+def read_patched(served: Served, version: str, tree: Tree, *, strict: bool = False) -> Tree:
+    """The object that a patch made.
+
+    Raises:
+        BadRequest: an object of another kind.
+        Invalid: a field of another type; with `strict`, a field that the kind does not have.
+    """
+    try:
+        content = check(served, version, tree)
+    except Unreadable as fault:
+        raise failure.unreadable_patch(tree, fault) from fault
+    if strict and (fields := unknown(served, version, tree)):
+        raise failure.unreadable_patch(tree, failure.unknown_fields(fields))
+    return content
+
+
+def _decode(body: bytes, kind: str) -> Tree:
+    """The object in a body, whose envelope can be read. Raises `BadRequest`."""
+    told = f"{_unrecognised(kind)}: couldn't get version/kind; json parse error"
     try:
         tree = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise failure.bad_request(
-            f"{_unrecognised(served)}: couldn't get version/kind; json parse error: {error}"
-        ) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise failure.bad_request(f"{told}: {error}") from error
     if not isinstance(tree, dict):
-        raise failure.bad_request(
-            f"{_unrecognised(served)}: couldn't get version/kind; json parse error: not an object"
-        )
-    checked = check(served, version, tree)
-    if strict and (fields := unknown(served, version, tree)):
-        raise failure.unknown_fields(served, version, fields)
-    return checked
+        raise failure.bad_request(f"{told}: not an object")
+    try:
+        ENVELOPE.check(tree)
+    except Unreadable as fault:
+        raise failure.bad_request(f"{told}: {fault}") from fault
+    return tree
 
 
 def unknown(served: Served, version: str, tree: Tree) -> list[str]:
@@ -51,7 +79,13 @@ def unknown(served: Served, version: str, tree: Tree) -> list[str]:
 
 
 def check(served: Served, version: str, tree: Tree) -> Tree:
-    """The object with only the fields that its envelope has; its metadata is checked for types. Raises `BadRequest`."""
+    """The object with only the fields that its envelope has.
+
+    Raises:
+        BadRequest, Invalid: it is of another kind.
+        Unreadable: a field is of another type. Everything after this relies on the types that the shape of the kind tells.
+    """
+    ENVELOPE.check(tree)
     api_version, kind = tree.get("apiVersion"), tree.get("kind")
     if served.custom:
         _check_custom(served, version, tree)
@@ -60,7 +94,11 @@ def check(served: Served, version: str, tree: Tree) -> Tree:
             f'{kind} in version "{api_version}" cannot be handled as a {served.kind}: no kind "{kind}" is registered for '
             f'version "{api_version}"'
         )
-    metadata = read_metadata(tree.get("metadata"), served, version)
+    if served.shape is not None:
+        served.shape.check(tree)
+    elif tree.get("metadata") is not None:
+        METADATA.check(tree["metadata"])
+    metadata = read_metadata(tree.get("metadata") or {})
     rest = tree.items()
     if served.sections:
         rest = {name: value for name, value in tree.items() if name in served.sections and value is not None}.items()
@@ -71,46 +109,46 @@ def check(served: Served, version: str, tree: Tree) -> Tree:
 def _check_custom(served: Served, version: str, tree: Tree) -> None:
     if not tree.get("kind"):
         text = msgspec.json.encode(tree).decode()
-        raise failure.bad_request(f"{_unrecognised(served)}: Object 'Kind' is missing in '{text}'")
+        raise failure.bad_request(f"{_unrecognised(served.kind)}: Object 'Kind' is missing in '{text}'")
     if not tree.get("apiVersion"):
         text = msgspec.json.encode(tree).decode()
-        raise failure.bad_request(f"{_unrecognised(served)}: Object 'apiVersion' is missing in '{text}'")
+        raise failure.bad_request(f"{_unrecognised(served.kind)}: Object 'apiVersion' is missing in '{text}'")
     if tree["apiVersion"] != served.spoken(version):
         raise failure.bad_request(
             f"the API version in the data ({tree['apiVersion']}) does not match the expected API version "
             f"({served.spoken(version)})"
         )
     if tree["kind"] != served.kind:
-        name = (tree.get("metadata") or {}).get("name", "")
-        raise failure.wrong_kind(served, name, tree["kind"])
+        metadata = tree.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        raise failure.wrong_kind(served, name if isinstance(name, str) else "", tree["kind"])
 
 
-def _unrecognised(served: Served) -> str:
-    return f"the object provided is unrecognized (must be of type {served.kind})"
+def _unrecognised(kind: str) -> str:
+    return f"the object provided is unrecognized (must be of type {kind})"
 
 
 def read_scale(body: bytes) -> Tree:
     """The Scale in the body of an update. Raises `BadRequest`."""
     try:
-        tree = msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise failure.bad_request(f"the object provided is unrecognized (must be of type Scale): {error}") from error
-    return check_scale(tree)
+        return _check_scale(_decode(body, "Scale"))
+    except Unreadable as fault:
+        raise failure.unreadable("Scale", "v1", fault) from fault
 
 
-def check_scale(tree: Any) -> Tree:
-    """The Scale with what it must have. Raises `BadRequest`."""
-    if not isinstance(tree, dict) or not isinstance(tree.get("metadata") or {}, dict):
-        raise failure.bad_request("the object provided is unrecognized (must be of type Scale)")
+def read_patched_scale(tree: Tree) -> Tree:
+    """The Scale that a patch made. Raises `BadRequest` for another kind, `Invalid` for a field of another type."""
+    try:
+        return _check_scale(tree)
+    except Unreadable as fault:
+        raise failure.unreadable_patch(tree, fault) from fault
+
+
+def _check_scale(tree: Tree) -> Tree:
+    SCALE.check(tree)
     if tree.get("kind", "Scale") != "Scale" or tree.get("apiVersion", SCALE_VERSION) != SCALE_VERSION:
         raise failure.bad_request(f"expected {SCALE_VERSION} Scale, got {tree.get('apiVersion')} {tree.get('kind')}")
-    spec = tree.get("spec") or {}
-    if not isinstance(spec, dict) or not isinstance(spec.get("replicas", 0), int):
-        raise failure.bad_request(
-            'Scale in version "v1" cannot be handled as a Scale: json: cannot unmarshal string into Go struct field '
-            "ScaleSpec.spec.replicas of type int32"
-        )
-    return {**tree, "metadata": tree.get("metadata") or {}, "spec": spec}
+    return {**tree, "metadata": tree.get("metadata") or {}, "spec": tree.get("spec") or {}}
 
 
 def check_name_of(metadata: Mapping[str, Any], key: Key, served: Served) -> None:

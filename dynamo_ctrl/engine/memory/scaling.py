@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value
 from dynamo_ctrl.engine.memory.served import ScalePaths, Tree
+from dynamo_ctrl.engine.memory.shape import ENVELOPE, INT32, METADATA, Fields
+
+SCALE: Final = Fields(
+    "v1.Scale",
+    **ENVELOPE.fields,
+    metadata=METADATA,
+    spec=Fields("v1.ScaleSpec", replicas=INT32),
+    status=Fields("v1.ScaleStatus"),
+)
+"""What a Scale looks like."""
 
 
 def scale_of(tree: Tree, paths: ScalePaths) -> Tree:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 
 from dynamo_ctrl.engine.memory.field_error import FieldError
+from dynamo_ctrl.engine.memory.shape import Fields
 
 Tree: TypeAlias = dict[str, Any]
 """A plain JSON object that belongs to the request that is being served."""
@@ -106,6 +107,7 @@ class Served:
         unconditional: whether an update without a resourceVersion is taken.
         returns_deleted: whether a delete answers with the object rather than with a Status.
         sections: top-level fields that the kind has; empty for "any".
+        shape: the types of the fields of a built-in kind; `None` for a custom one, whose schema tells them.
         selectable: field paths of field selectors, beyond metadata.name and metadata.namespace.
         name_rule: how names are checked: `subdomain`, `label` or `path`.
     """
@@ -124,6 +126,7 @@ class Served:
     unconditional: bool = True
     returns_deleted: bool = False
     sections: frozenset[str] = frozenset()
+    shape: Fields | None = None
     selectable: frozenset[str] = frozenset()
     name_rule: str = "subdomain"
     verbs: tuple[str, ...] = VERBS

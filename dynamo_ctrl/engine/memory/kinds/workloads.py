@@ -130,6 +130,10 @@ def _selector_errors(spec: Tree) -> Iterator[FieldError]:
         yield invalid_value("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
         return
     yield from names.label_errors(selector.get("matchLabels") or {}, "spec.selector.matchLabels")
+    for index, expression in enumerate(selector.get("matchExpressions") or ()):
+        key = expression.setdefault("key", "")
+        for fault in names.qualified_faults(key):
+            yield invalid_value(f"spec.selector.matchExpressions[{index}].key", key, fault)
     try:
         matches = LabelSelector.from_object(selector).matches(labels or {})
     except InvalidSelector:

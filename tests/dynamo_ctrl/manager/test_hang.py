@@ -5,8 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
+import structlog
+
+from dynamo_ctrl.controller.answer import DONE, Answer
+from dynamo_ctrl.controller.numbers import ControllerNumbers
+from dynamo_ctrl.controller.settle import Settler
+from dynamo_ctrl.controller.workers import Workers
 from dynamo_ctrl.manager.hang import MAX_FRAMES, describe, frames
-from dynamo_ctrl.testing import settle
+from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.queue.workqueue import WorkQueue
+from dynamo_ctrl.testing import LoopClock, settle
 
 
 async def innermost(future: asyncio.Future[None]) -> None:
@@ -64,3 +72,44 @@ async def test_a_deep_chain_is_cut() -> None:
     assert len(frames(task)) == MAX_FRAMES
     future.set_result(None)
     await task
+
+
+async def test_a_task_that_waits_for_others_tells_where_those_hang() -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def group() -> None:
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(awaits_a_task(), name="second")
+
+    async def awaits_a_task() -> None:
+        await asyncio.create_task(innermost(future), name="third")
+
+    task = asyncio.create_task(group(), name="first")
+    await settle()
+    lines = describe(task).splitlines()
+    assert [line for line in lines if not line.startswith("    at ")] == ["first", "second", "third"]
+    assert lines[-1].startswith(f"    at {__file__}:")
+    assert lines[-1].endswith("in innermost")
+    future.set_result(None)
+    await task
+
+
+async def test_a_worker_that_hangs_tells_its_key() -> None:
+    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    queue: WorkQueue[Key] = WorkQueue()
+    settler = Settler("c", queue, ControllerNumbers(), structlog.get_logger(), lambda error: False)
+    workers = Workers("c", queue, settler, LoopClock(), count=2, slice_=1.0)
+
+    async def reconcile(key: Key) -> Answer:
+        await innermost(future)
+        return DONE
+
+    task = asyncio.create_task(workers.run(reconcile), name="controller c")
+    workers.add(Key("ns", "a"))
+    await settle()
+    text = describe(task)
+    assert "controller c: worker 0\n" in text
+    assert "Workers._work (key ns/a)\n" in text
+    assert f"{__file__}:" in text
+    task.cancel()
+    await asyncio.wait([task])

@@ -53,8 +53,6 @@ def _container() -> Fields:
     source = Fields(
         "v1.EnvVarSource",
         fieldRef=Fields("v1.ObjectFieldSelector", apiVersion=TEXT, fieldPath=TEXT),
-        configMapKeyRef=Fields("v1.ConfigMapKeySelector", name=TEXT, key=TEXT, optional=BOOL),
-        secretKeyRef=Fields("v1.SecretKeySelector", name=TEXT, key=TEXT, optional=BOOL),
     )
     port = Fields("v1.ContainerPort", name=TEXT, containerPort=INT32, hostPort=INT32, hostIP=TEXT, protocol=TEXT)
     texts = ("name", "image", "imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy", "workingDir")

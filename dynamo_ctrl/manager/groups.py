@@ -6,7 +6,7 @@ Contract:
 - `add` works before the start, during it and while the group runs; once it stops (even without a start) it raises `Stopping`.
 - `start` returns when every runnable that was there is ready.
 - A runnable may end. What one raises is handed to the owner at once, with the runnable's name as a note; the owner then stops the
-  groups in order, and the others of the group go on until then. Cancellation is not an error, unless nobody had cancelled.
+  groups in order, and the others of the group go on until then. Cancellation is not an error; an unasked one is a warning.
 - `stop` cancels and waits until a deadline; what is left over is returned, not waited for.
 """
 
@@ -19,7 +19,11 @@ from enum import Enum
 from inspect import isawaitable
 from typing import Any
 
+import structlog
+
 from dynamo_ctrl.manager.errors import RunnableAborted, Stopping
+
+_log = structlog.get_logger()
 
 
 class Order(Enum):
@@ -121,7 +125,10 @@ class Group:
         try:
             await self._awaited(runnable, runnable.run)
         except Exception as error:  # noqa: BLE001  (handed on: the owner decides what follows)
-            self._failed(error)
+            if isinstance(error, RunnableAborted) and isinstance(error.__cause__, asyncio.CancelledError):
+                _log.warning(str(error), group=self.order.value)
+            else:
+                self._failed(error)
 
     async def _awaited(self, runnable: Runnable, function: Callable[[], Awaitable[None]]) -> None:
         """Await what the author of the runnable wrote. Whatever it raises names the runnable."""

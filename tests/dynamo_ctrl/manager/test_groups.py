@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 import pytest
+from structlog.testing import capture_logs
 
 from dynamo_ctrl.manager.errors import RunnableAborted, Stopping
 from dynamo_ctrl.manager.groups import Group, Order, Runnable
@@ -153,6 +154,19 @@ async def cancels_itself() -> None:
     raise asyncio.CancelledError
 
 
+async def test_a_member_that_cancels_itself_is_told_and_no_error() -> None:
+    bench = Bench()
+    await bench.group.start()
+    with capture_logs() as lines:
+        bench.group.add(Runnable(name="mine", run=cancels_itself))
+        await settle()
+    assert bench.failures == []
+    assert [line["event"] for line in lines] == [
+        "the runnable 'mine' ended by CancelledError, though nobody had ended it"
+    ]
+    await bench.stop()
+
+
 async def closes_itself() -> None:
     raise GeneratorExit
 
@@ -164,7 +178,6 @@ async def raises() -> None:
 @pytest.mark.parametrize(
     ("run", "kind", "text"),
     [
-        (cancels_itself, RunnableAborted, "the runnable 'mine' ended by CancelledError, though nobody had ended it"),
         (closes_itself, RunnableAborted, "the group 'others' ended by GeneratorExit, though nobody had ended it"),
         (lambda: 5, TypeError, "the runnable 'mine' must be an async function; it answered int"),
         (raises, OSError, "gone"),

@@ -5,6 +5,7 @@ An object that cannot be read is counted and logged once with its key (as far as
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -101,7 +102,7 @@ class Intake(Generic[O]):
                 text = msgspec.json.encode(projection(msgspec.json.decode(raw)))
         except InvalidObject:
             raise
-        except Exception as error:  # a projection is foreign code; it does not await
+        except (Exception, CancelledError) as error:  # a projection is foreign code; it does not await
             raise InvalidObject(str(kind), "", f"the projection failed: {error!r}") from error
         return kind.decode(text)
 

@@ -80,7 +80,7 @@ class LabelSelector:
         """Read the object form, `matchLabels` and `matchExpressions`. `None` matches nothing, `{}` everything.
 
         Raises:
-            InvalidSelector: on an operator that Kubernetes does not know.
+            InvalidSelector: on an operator that Kubernetes does not know, or an expression without a key.
         """
         if selector is None:
             return NOTHING
@@ -91,7 +91,10 @@ class LabelSelector:
             operator = names.get(expression.get("operator", ""))
             if operator is None:
                 raise InvalidSelector(f"unknown operator {expression.get('operator')!r} for {expression.get('key')!r}")
-            rest.append(Requirement(expression["key"], operator, tuple(sorted(set(expression.get("values") or ())))))
+            key = expression.get("key")
+            if not key:
+                raise InvalidSelector(f"an expression with the operator {expression['operator']!r} has no key")
+            rest.append(Requirement(key, operator, tuple(sorted(set(expression.get("values") or ())))))
         return cls((*exact, *rest))
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import msgspec
@@ -138,9 +139,10 @@ def test_an_object_of_another_shape_is_skipped_and_named(logs: list[Any], raw: b
     assert reason in logs[0]["error"]
 
 
-def test_a_function_that_raises_skips_the_object() -> None:
+@pytest.mark.parametrize("error", [KeyError("status"), asyncio.CancelledError()], ids=repr)
+def test_a_function_that_raises_skips_the_object(error: BaseException) -> None:
     def broken(content: JsonMap) -> dict[str, Any]:
-        raise KeyError("status")
+        raise error
 
     intake = Intake(POD, keep_only("status.phase", then=broken))
     assert intake.read(RAW) is None

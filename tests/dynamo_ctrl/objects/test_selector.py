@@ -146,6 +146,12 @@ def test_an_absent_object_form_matches_nothing_and_an_unknown_operator_is_refuse
         LabelSelector.from_object({"matchExpressions": [{"key": "a", "operator": "Near"}]})
 
 
+@pytest.mark.parametrize("key", [{}, {"key": ""}, {"key": None}], ids=str)
+def test_an_expression_without_a_key_is_refused(key: dict[str, object]) -> None:
+    with pytest.raises(InvalidSelector, match="an expression with the operator 'Exists' has no key"):
+        LabelSelector.from_object({"matchExpressions": [{**key, "operator": "Exists"}]})
+
+
 OBJECT = {"metadata": {"name": "x", "namespace": "ns"}, "status": {"phase": "Running"}, "spec": {"flag": True, "n": 3}}
 
 

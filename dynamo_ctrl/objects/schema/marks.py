@@ -6,6 +6,7 @@ in Python. `dynamo_ctrl.objects.schema.structural` checks that the keys make sen
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
@@ -32,12 +33,12 @@ QUANTITY_PATTERN: Final = (
 """How a resource quantity is spelled, for the server's engine of regular expressions."""
 
 
-class Mark:
+class Mark(ABC):
     """Base of all marks: keys that are added to the schema of the annotated type."""
 
+    @abstractmethod
     def keys(self) -> Mapping[str, Any]:
         """What is added."""
-        raise NotImplementedError
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         found = dict(handler(schema))

@@ -1,7 +1,8 @@
 """How one section of an object (its spec, its status, its data) becomes a Python value.
 
 msgspec structs and frozen JSON trees are decoded by msgspec, pydantic models by pydantic. Every failure is an
-`InvalidObject` that names the field.
+`InvalidObject` that names the field. To a built-in kind a null is an absent field, as it is to the server, which writes one for
+some of its empty lists.
 """
 
 from __future__ import annotations
@@ -38,6 +39,28 @@ def invalid(what: str, prefix: str, error: ValidationError | msgspec.MsgspecErro
     return InvalidObject(what, joined, rule)
 
 
+def decoded(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """What `decoder` reads; where the type takes no null, it is read without any. Raises `msgspec.MsgspecError`."""
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError:
+        tree = msgspec.json.decode(text)
+        sparse = _without_nulls(tree)
+        if sparse == tree:
+            raise
+        return decoder.decode(msgspec.json.encode(sparse))
+
+
+def _without_nulls(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        case list():
+            return [_without_nulls(item) for item in value]
+        case _:
+            return value
+
+
 class Codec(Generic[T]):
     """Decodes and encodes values of one type. `type(None)` stands for a section that the kind does not have."""
 
@@ -71,7 +94,7 @@ class Codec(Generic[T]):
                     raise InvalidObject(what, path, "must be an object")
                 value = tree or EMPTY
             elif self._decoder is not None:
-                value = self._decoder.decode(text)
+                value = decoded(self._decoder, text)
             else:
                 value = None
         except (ValidationError, msgspec.MsgspecError) as error:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import force_setattr
 
-from dynamo_ctrl.objects.codec import Codec, invalid
+from dynamo_ctrl.objects.codec import Codec, decoded, invalid
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key, Ref
 from dynamo_ctrl.objects.metadata import Metadata
@@ -105,7 +105,7 @@ class Object(_Frozen, Generic[SpecT, StatusT]):
     def decode(cls, kind: Kind[Any], raw: bytes) -> Self:
         """Read `raw`. Prefer `Kind.decode`, which knows the type. Raises `InvalidObject`."""
         try:
-            envelope = _ENVELOPE.decode(raw)
+            envelope = decoded(_ENVELOPE, raw)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise invalid(str(kind), "", _as_msgspec(error)) from error
         if (envelope.kind and envelope.kind != kind.kind) or (
@@ -168,7 +168,7 @@ class Object(_Frozen, Generic[SpecT, StatusT]):
         decoder = codec.within(name)
         if decoder is not None:
             try:
-                value = decoder.decode(self.raw).value
+                value = decoded(decoder, self.raw).value
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise invalid(self._what, "", _as_msgspec(error)) from error
             if value is not None:

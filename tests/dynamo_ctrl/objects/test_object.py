@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NODE, POD, SECRET, SERVICE, SERVICE_ACCOUNT
+from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.codec import Codec
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.key import Key
@@ -215,6 +216,16 @@ def test_metadata_has_no_holes() -> None:
     assert metadata.creation_timestamp is None
     assert metadata.controller is None
     assert metadata.managed_fields is msgspec.UNSET
+
+
+def test_to_a_built_in_kind_a_null_is_an_absent_field() -> None:
+    nulls = b'{"labels":null,"finalizers":null,"ownerReferences":null,"name":"x"}'
+    status = b'{"conditions":null,"storedVersions":null}'
+    new = CUSTOM_RESOURCE_DEFINITION.decode(b'{"metadata":%s,"status":%s}' % (nulls, status))
+    assert (new.metadata.finalizers, new.metadata.owner_references, new.status.conditions) == ((), (), ())
+    deployment = DEPLOYMENT.decode(b'{"metadata":{"name":"x"},"status":{"conditions":null,"replicas":"two"}}')
+    with pytest.raises(InvalidObject, match=r"status\.replicas: Expected `int`, got `str`"):
+        _ = deployment.status
 
 
 def test_managed_fields_are_text() -> None:

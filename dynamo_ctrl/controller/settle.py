@@ -5,7 +5,7 @@ its namespace is going     back-off; no line: nothing can be created there, and 
 error, terminal            only an event brings the key back; one line
 a source cannot be read    wait for that source; no line (the source's own line says what is wrong)
 conflict                   back soon; a line only when conflicts do not end
-requeue_after < 10 ms      again at once, ten times in a row at most; then back-off, and one line
+requeue_after < 1 ms       again at once, ten times in a row at most; then back-off, and one line
 requeue_after              back then
 nothing of these           done
 
@@ -34,7 +34,7 @@ from dynamo_ctrl.queue.workqueue import WorkQueue
 MAX_ERROR = 500
 """Characters that are kept of an error's text."""
 
-SOONEST = 0.01
+SOONEST = 0.001
 """Seconds: who wants to run again sooner makes progress, as with 0; anything else would be a loop without an end."""
 
 MANY_CONFLICTS = 10

@@ -133,7 +133,7 @@ def test_a_key_that_waits_for_a_source_is_remembered_until_somebody_wakes_it() -
     assert bench.settler.unpark() == {}
 
 
-@pytest.mark.parametrize("after", [-1, 0, 1e-6, 0.0099])
+@pytest.mark.parametrize("after", [-1, 0, 1e-6, 0.00099])
 def test_progress_without_end_backs_off_and_is_told(after: float) -> None:
     bench = Bench()
     for _ in range(10):

@@ -54,7 +54,7 @@ class Bench:
         pytest.param(DONE, {"success": 1}, None, [], id="done"),
         pytest.param(Answer(), {"success": 1}, None, [], id="an-empty-answer-is-done"),
         pytest.param(Answer(requeue_after=30), {"requeue_after": 1}, 30, [], id="requeue-after"),
-        pytest.param(Answer(requeue_after=0.01), {"requeue_after": 1}, 0.01, [], id="the-soonest"),
+        pytest.param(Answer(requeue_after=0.001), {"requeue_after": 1}, 0.001, [], id="the-soonest"),
         pytest.param(Answer(requeue_after=0), {"requeue": 1}, 0, [], id="progress"),
         pytest.param(CONFLICT, {"requeue": 1}, 0.01, [], id="R4-38-conflict-is-quiet"),
         pytest.param(Answer(error=OSError("no")), {"error": 1}, 0.005, ["error"], id="error"),

@@ -1,6 +1,8 @@
 """`python -m envtest`: a real cluster until Ctrl-C.
 
 It prints the path of the administrator's kubeconfig as the only line on standard output, so that a script can read it.
+From that line on a signal means "stop": it is heard at any moment, however soon it comes, and a second one does not
+break the stopping off.
 """
 
 from __future__ import annotations
@@ -8,11 +10,16 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+import threading
 from collections.abc import Sequence
+from typing import Final
 
 from envtest.binaries import find_binaries
 from envtest.cluster import Cluster, ClusterOptions
 from envtest.errors import EnvtestError
+
+_LISTEN_EVERY: Final = 0.5
+"""Seconds between two looks at whether a signal came: one that comes just before a wait begins does not end the wait."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,19 +36,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         _say("envtest: starting")
         with Cluster(binaries, ClusterOptions(nodes=options.nodes)) as cluster:
+            stop = _asked_to_stop()
             print(cluster.kubeconfig, flush=True)
             _say(f"envtest: ready; try: KUBECONFIG={cluster.kubeconfig} {binaries['kubectl']} get nodes")
             _say("envtest: Ctrl-C stops it")
-            try:
-                signal.pause()
-            except KeyboardInterrupt:
-                _say("envtest: stopping")
+            while not stop.wait(_LISTEN_EVERY):
+                pass
+            _say("envtest: stopping")
     except KeyboardInterrupt:
         return 130
     except EnvtestError as error:
         _say(f"envtest: {error}")
         return 1
     return 0
+
+
+def _asked_to_stop() -> threading.Event:
+    """What is set by SIGINT and SIGTERM from now on, instead of an interruption wherever the program happens to be."""
+    asked = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: asked.set())
+    return asked
 
 
 def _say(line: str) -> None:

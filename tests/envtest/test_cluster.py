@@ -126,18 +126,40 @@ def test_a_component_that_does_not_start_is_named_and_nothing_stays() -> None:
     assert processes_that_mention(str(cluster.directory)) == []
 
 
+def send(process: subprocess.Popen[str], *signals: signal.Signals) -> int:
+    """Its exit code after these."""
+    for number in signals:
+        os.kill(process.pid, number)
+    return process.wait(30)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("signal_", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "sigkill"])
-def test_the_command_prints_the_kubeconfig_and_leaves_nothing_behind(signal_: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("signals", "code"),
+    [((signal.SIGINT, signal.SIGTERM), 0), ((signal.SIGKILL,), -signal.SIGKILL)],
+    ids=["ctrl-c", "sigkill"],
+)
+def test_the_command_prints_the_kubeconfig_and_leaves_nothing_behind(
+    signals: tuple[signal.Signals, ...], code: int
+) -> None:
     command = [sys.executable, "-m", "envtest", "--nodes", "0"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         kubeconfig = Path(process.stdout.readline().strip())
         directory = kubeconfig.parent
         assert kubeconfig.is_file()
-        assert len(processes_that_mention(str(directory))) >= 5
-        os.kill(process.pid, signal_)
-        code = process.wait(30)
-        assert code == (0 if signal_ == signal.SIGINT else -signal.SIGKILL)
+        running = processes_that_mention(str(directory))
+        assert send(process, *signals) == code
+        assert len(running) >= 5
     wait_for("the end of every process", lambda: not processes_that_mention(str(directory)), timeout=30)
     wait_for("the end of the directory", lambda: not directory.exists(), timeout=30)
+
+
+@pytest.mark.slow
+def test_a_signal_that_comes_with_the_line_is_heard() -> None:
+    command = [sys.executable, "-m", "envtest", "--nodes", "0"]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        directory = Path(process.stdout.readline().strip()).parent
+        assert send(process, signal.SIGINT) == 0
+    assert not directory.exists()

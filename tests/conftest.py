@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from structlog.testing import capture_logs
 
 from envtest import ApiError, Cluster, EnvtestError, find_binaries
+from envtest.ports import Ports
 
 settings.register_profile(
     "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], print_blob=True
@@ -51,6 +52,14 @@ def logs() -> Iterator[list[Any]]:
     """Every line that is logged during the test, as a mapping with `event`, `log_level` and what it says."""
     with capture_logs() as logs:
         yield logs
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """An address on loopback that a server of the test may listen on, and that nobody else is given meanwhile."""
+    ports = Ports()
+    yield f"127.0.0.1:{ports.reserve()}"
+    ports.release()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ from envtest.ports import Ports
 from envtest.process import GRACE, Process
 
 STUBBORN = ("/bin/sh", "-c", "trap '' TERM; echo ready; while :; do sleep 0.05; done")
+POLITE = ("/bin/sh", "-c", "trap 'echo asked; exit 0' TERM; echo ready; while :; do sleep 0.05; done")
 
 
 def is_gone(pid: int) -> bool:
@@ -27,12 +28,12 @@ def is_gone(pid: int) -> bool:
         return True
 
 
-def test_a_polite_process_stops_at_once(tmp_path: Path) -> None:
-    process = Process("sleep", ("/bin/sleep", "60"), tmp_path / "log")
-    started = time.monotonic()
+def test_a_polite_process_is_asked_and_ends_by_itself(tmp_path: Path) -> None:
+    process = Process("polite", POLITE, tmp_path / "log")
+    wait_for("start", lambda: "ready" in process.log.read_text(), timeout=30)
     process.stop()
     assert not process.alive
-    assert time.monotonic() - started < GRACE
+    assert process.last_line() == "asked"
 
 
 def test_a_process_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path: Path) -> None:

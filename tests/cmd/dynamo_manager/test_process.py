@@ -9,7 +9,6 @@ import os
 import pty
 import re
 import signal
-import socket
 import struct
 import subprocess
 import sys
@@ -161,10 +160,7 @@ def test_a_signal_before_everything_is_ready_is_told_as_such(tmp_path: Path) -> 
     assert "must hold a container named main" in err
 
 
-def test_health_and_metrics_are_served_where_the_flags_say() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-
+def test_health_and_metrics_are_served_where_the_flags_say(address: str) -> None:
     def get(path: str) -> str:
         with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as answer:
             body: bytes = answer.read()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-import socket
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -124,10 +123,7 @@ def test_pages_are_for_loopback_unless_an_option_says_otherwise(address: str, de
 
 
 @pytest.mark.real_loop
-async def test_the_health_server_serves_them() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+async def test_the_health_server_serves_them(address: str) -> None:
     options = ManagerOptions(garbage=False, health_address=address)
     async with Manager(MemoryEngine(Core()), options=options) as manager:
         task = asyncio.create_task(manager.run())

@@ -126,7 +126,7 @@ def threads() -> list[str]:
 
 async def test_a_busy_loop_keeps_the_lease_for_renewals_come_from_a_thread_with_its_own_engine() -> None:
     leases = Leases()
-    manager = new(leases, "me")
+    manager = new(leases, "me", renew_deadline=PATIENCE)
     async with running(manager) as task:
         await asyncio.wait_for(manager.elected(), PATIENCE)
         began, before = time.monotonic(), len(leases.renewals)
@@ -256,12 +256,11 @@ async def test_a_lease_that_cannot_be_given_back_in_time_is_left_to_run_out() ->
     async def opened() -> AsyncIterator[MemoryEngine]:
         yield SlowToRelease(leases)
 
-    manager = new(leases, "me")
+    manager = new(leases, "me", renew_deadline=PATIENCE)
     manager._electorate._opened = opened
-    object.__setattr__(manager.options, "stop_budget", 0.5)
+    object.__setattr__(manager.options, "stop_budget", 2.0)
     async with running(manager) as task:
         await asyncio.wait_for(manager.elected(), PATIENCE)
-        await asyncio.sleep(0.5)
         manager.stop()
         await asyncio.wait([task], timeout=PATIENCE)
     assert task.exception() is None, "nothing hangs"
@@ -270,10 +269,11 @@ async def test_a_lease_that_cannot_be_given_back_in_time_is_left_to_run_out() ->
 
 
 async def test_a_thread_that_does_not_end_is_named() -> None:
-    leases, let_go = Leases(), threading.Event()
+    leases, stuck, let_go = Leases(), threading.Event(), threading.Event()
 
     class Stuck(Locked):
         async def get(self, kind: Kind[Any], *arguments: Any, **more: Any) -> bytes:
+            stuck.set()
             let_go.wait(PATIENCE)
             return await super().get(kind, *arguments, **more)
 
@@ -286,7 +286,7 @@ async def test_a_thread_that_does_not_end_is_named() -> None:
     object.__setattr__(manager.options, "stop_budget", 0.5)
     async with manager:
         task = asyncio.create_task(manager.run())
-        await asyncio.sleep(0.2)
+        await asyncio.wait_for(asyncio.to_thread(stuck.wait, PATIENCE), PATIENCE)
         manager.stop()
         with pytest.raises(Exception, match=f"thread {THREAD}"):
             await task

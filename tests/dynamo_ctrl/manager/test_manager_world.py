@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -218,10 +217,8 @@ async def test_the_garbage_collector_is_relaxed_while_it_runs_and_as_before_afte
 
 
 @pytest.mark.real_loop
-async def test_health_and_metrics_are_served_and_gone_after_the_stop() -> None:
+async def test_health_and_metrics_are_served_and_gone_after_the_stop(address: str) -> None:
     engine = MemoryEngine(Core(clock=LoopClock()))
-    port = free_port()
-    address = f"127.0.0.1:{port}"
     options = ManagerOptions(garbage=False, health_address=address, metrics_address=address)
     manager = new(engine, Copier(), options=options)
     async with manager, aiohttp.ClientSession() as session:
@@ -241,9 +238,9 @@ async def test_health_and_metrics_are_served_and_gone_after_the_stop() -> None:
 
 
 @pytest.mark.real_loop
-async def test_two_managers_on_one_port_are_an_error_of_the_second_start() -> None:
+async def test_two_managers_on_one_port_are_an_error_of_the_second_start(address: str) -> None:
     engine = MemoryEngine(Core(clock=LoopClock()))
-    options = ManagerOptions(garbage=False, metrics_address=f"127.0.0.1:{free_port()}")
+    options = ManagerOptions(garbage=False, metrics_address=address)
     async with new(engine, options=options) as first, new(engine, options=options) as second:
         task = asyncio.create_task(first.run())
         await asyncio.wait_for(first.synced(), 10)
@@ -251,12 +248,6 @@ async def test_two_managers_on_one_port_are_an_error_of_the_second_start() -> No
             await second.run()
         first.stop()
         await task
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 @pytest.mark.parametrize("seed", [None, 1, 2])

@@ -5,10 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 
 from dynamo_ctrl.manager.signals import FORCED_EXIT, install_signals
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not holds():  # noqa: ASYNC110  (what is waited for comes from the operating system)
+            await asyncio.sleep(0.001)
 
 
 @pytest.mark.real_loop
@@ -24,9 +31,9 @@ async def test_the_first_signal_stops_and_the_second_exits(number: signal.Signal
     before = signal.getsignal(number)
     with install_signals(stop, leave=exits.append):
         os.kill(os.getpid(), number)
-        await asyncio.sleep(0.01)
+        await until(lambda: stops > 0)
         assert (stops, exits) == (1, [])
         os.kill(os.getpid(), signal.SIGTERM)
-        await asyncio.sleep(0.01)
+        await until(lambda: bool(exits))
         assert (stops, exits) == (1, [FORCED_EXIT])
     assert signal.getsignal(number) in (before, signal.SIG_DFL, signal.default_int_handler)

@@ -193,7 +193,7 @@ def test_silence_ends_at_the_deadline_as_unanswered(call: Any, kit: Kit) -> None
             began = loop.time()
             with pytest.raises(errors.Unanswered, match=r"no answer within 0\.2 s"):
                 await call(engine)
-            assert 0.19 <= loop.time() - began < 5.0  # uvloop's clock has milliseconds
+            assert 0.19 <= loop.time() - began < 30.0  # uvloop's clock has milliseconds
 
     kit.run(main())
 

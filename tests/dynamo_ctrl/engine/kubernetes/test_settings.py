@@ -109,7 +109,7 @@ def test_tls_settings_hold(row: str, through_proxy: bool, call: Call, kit: Kit, 
     async def main() -> None:
         async with kit.serve(answer(kit), certificates.server_context(ask=ask)) as server, kit.serve_proxy() as proxy:
             config["proxy"] = proxy.address if through_proxy else None
-            async with kit.connected(server.address, request_timeout=3.0, **config) as engine:
+            async with kit.connected(server.address, request_timeout=30.0, **config) as engine:
                 if error is not None:
                     with pytest.raises(error):
                         await call(engine)
@@ -140,7 +140,7 @@ def test_proxy_credentials_hold(
         ):
             address = replace(proxy.address, user=user, password="s3cret")
             config: dict[str, Any] = {"proxy": address, "tls": certificates.trust if tls else Tls()}
-            async with kit.connected(server.address, request_timeout=3.0, **config) as engine:
+            async with kit.connected(server.address, request_timeout=30.0, **config) as engine:
                 if accepted:
                     await call(engine)
                     assert server.received[0].header("proxy-authorization") == (
@@ -160,7 +160,7 @@ def test_a_proxy_that_is_not_there_is_unreachable(call: Call, kit: Kit, certific
     async def main() -> None:
         async with kit.serve(answer(kit), certificates.server_context()) as server:
             config: dict[str, Any] = {"proxy": Address("http", "127.0.0.1", 1), "tls": certificates.trust}
-            async with kit.connected(server.address, request_timeout=3.0, **config) as engine:
+            async with kit.connected(server.address, request_timeout=30.0, **config) as engine:
                 with pytest.raises(Unreachable):
                     await call(engine)
             assert server.connections == 0
@@ -266,7 +266,7 @@ def test_certificates_that_are_replaced_on_disk_are_followed(
     async def main() -> None:
         async with kit.serve(answer(kit), certificates.server_context()) as server:
             tls = Tls(authority=Pem(str(authority)))
-            async with kit.connected(server.address, tls=tls, clock=clock, request_timeout=3.0) as engine:
+            async with kit.connected(server.address, tls=tls, clock=clock, request_timeout=30.0) as engine:
                 with pytest.raises(Unreachable):
                     await call(engine)
                 authority.write_bytes(b"half wri")

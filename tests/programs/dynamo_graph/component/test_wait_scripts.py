@@ -75,10 +75,11 @@ def port() -> Iterator[int]:
 
 
 @pytest.fixture
-def closed() -> int:
-    """A port on which nobody listens."""
-    with socket.create_server((HERE, 0)) as listening:
-        return int(listening.getsockname()[1])
+def closed() -> Iterator[int]:
+    """A port on which nobody listens, and that nobody else is given meanwhile."""
+    with socket.socket() as bound:
+        bound.bind((HERE, 0))
+        yield bound.getsockname()[1]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from dynamo_graph.api.component_deployment import DynamoComponentDeployment
 from dynamo_graph.api.names import Label, Port, PortName
 from dynamo_graph.api.predicates import service_name
 from dynamo_graph.render.context import PodContext, Surroundings
-from dynamo_graph.render.errors import RenderError, rendering
+from dynamo_graph.render.errors import rendering
 from dynamo_graph.render.metadata import system_labels
 
 
@@ -29,13 +29,10 @@ def render_service(deployment: DynamoComponentDeployment, around: Surroundings) 
     """The Service of a component deployment, wanted or not.
 
     Raises:
-        InvalidObject: the deployment belongs to no graph and has no Dynamo namespace.
+        InvalidObject: the discovery annotations make no sense.
     """
     with rendering(f"{deployment.kind.kind} {deployment.key}", "spec"):
         context = PodContext.of(deployment, around)
-        if not context.graph and not context.labels.get(Label.NAMESPACE):
-            rule = f"without a graph the label {Label.NAMESPACE} must name the Dynamo namespace"
-            raise RenderError("name", rule)
         metadata = {
             "name": service_name(context.name),
             "namespace": context.namespace,

@@ -9,6 +9,7 @@ import pytest
 from dynamo_ctrl.objects.builtin.core import SERVICE_ACCOUNT
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_graph.render.context import Surroundings
+from dynamo_graph.render.deployment import render_deployment
 from dynamo_graph.render.discovery import fallback_account
 from dynamo_graph.render.model_service import render_model_service
 from dynamo_graph.render.pull_secrets import PullSecrets, configured_registry, image_registry
@@ -113,11 +114,21 @@ def test_a_service_selects_the_pods_that_are_rendered_with_it(bench: Bench) -> N
     assert selector.items() <= labels.items()
 
 
-def test_a_service_without_a_dynamo_namespace_is_refused(bench: Bench) -> None:
-    with pytest.raises(InvalidObject, match=r"nvidia.com/dynamo-namespace"):
-        render_service(bench.deployment("worker", owned=False), Surroundings())
-    labelled = bench.deployment("worker", owned=False, labels={"nvidia.com/dynamo-namespace": "d"})
-    assert render_service(labelled, Surroundings()).spec.selector["nvidia.com/dynamo-namespace"] == "d"
+@pytest.mark.parametrize(
+    ("labels", "namespace"),
+    [
+        pytest.param({}, "ns-g-it", id="of its own name, as a graph would have it"),
+        pytest.param({"nvidia.com/dynamo-namespace": "d"}, "d", id="of the label"),
+    ],
+)
+def test_a_deployment_without_a_graph_has_a_dynamo_namespace(
+    bench: Bench, labels: dict[str, str], namespace: str
+) -> None:
+    alone = bench.deployment("worker", owned=False, labels=labels)
+    selector = render_service(alone, Surroundings()).spec.selector
+    assert selector["nvidia.com/dynamo-namespace"] == namespace
+    pods = render_deployment(alone, Surroundings()).spec.template
+    assert selector.items() <= pods["metadata"]["labels"].items()
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from dynamo_ctrl.engine.errors import Unanswered, Unreachable
+
+T = TypeVar("T")
 
 Remaining = Callable[[], float]
 """Seconds that are left of a call."""
@@ -22,9 +24,8 @@ class Calls:
         self._idle.set()
         self.closed = False
 
-    @asynccontextmanager
-    async def call(self, seconds: float, what: str) -> AsyncIterator[Remaining]:
-        """A block that may take `seconds`, whatever it waits for.
+    async def call(self, seconds: float, what: str, work: Callable[[Remaining], Awaitable[T]]) -> T:
+        """What `work` comes to, which may take `seconds`, whatever it waits for.
 
         Raises:
             Unreachable: the engine is closed, or was closed meanwhile.
@@ -38,7 +39,7 @@ class Calls:
             async with timeout:
                 self._under_way.add(timeout)
                 self._idle.clear()
-                yield lambda: end - self._loop.time()
+                return await work(lambda: end - self._loop.time())
         except TimeoutError as error:
             if self.closed:
                 raise Unreachable(f"{what}: the engine was closed") from error

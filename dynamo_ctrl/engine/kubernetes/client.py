@@ -13,12 +13,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from typing import Final
 
-from dynamo_ctrl.engine.errors import MalformedAnswer, Unanswered, Unreachable
-from dynamo_ctrl.engine.kubernetes.connect import CONNECT_TIMEOUT, Resolved, connect, proxy_headers
+from dynamo_ctrl.engine.errors import EngineError, MalformedAnswer, Unanswered, Unreachable
+from dynamo_ctrl.engine.kubernetes.connect import CONNECT_TIMEOUT, Resolved, connect
 from dynamo_ctrl.engine.kubernetes.connection import Broken, Connection
 from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError
 from dynamo_ctrl.engine.kubernetes.route import Route
@@ -31,8 +30,6 @@ IDLE_TIMEOUT: Final = 30.0
 
 MAX_BODY: Final = 1 << 30
 """Bytes of one answer that is read whole."""
-
-Headers = Iterable[tuple[str, str]]
 
 
 class Answer:
@@ -48,15 +45,19 @@ class Answer:
 
     async def more(self) -> bool:
         """Wait for the sink to be given more; false at the end. Raises `Unanswered` or `MalformedAnswer`."""
-        with _typed():
+        try:
             return await self._connection.more()
+        except (Broken, ProtocolError) as error:
+            raise _typed(error) from error
 
     async def body(self, limit: int = MAX_BODY) -> bytes:
         """The whole body. Raises as `more` does, and `MalformedAnswer` over `limit`."""
         pieces: list[bytes] = []
-        with _typed():
+        try:
             self.take(pieces.append, limit=limit)
             await self._connection.end()
+        except (Broken, ProtocolError) as error:
+            raise _typed(error) from error
         return b"".join(pieces)
 
     def release(self) -> None:
@@ -75,32 +76,37 @@ class Client:
         self._idle: deque[tuple[Connection, float]] = deque()
         self._open: dict[Connection, ssl.SSLContext | None] = {}
 
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[None]:
-        """The right to one request under way. Raises `Unreachable` when there is none within the connect time-out."""
-        if self._slots.locked():
-            try:
-                async with asyncio.timeout(CONNECT_TIMEOUT):
-                    await self._slots.acquire()
-            except TimeoutError as error:
-                raise Unreachable(f"{self._route.server}: {MAX_REQUESTS} requests are under way already") from error
-        else:
-            await self._slots.acquire()  # at once: nothing to time
-        try:
-            yield
-        finally:
-            self._slots.release()
+    async def turn(self) -> None:
+        """Wait for the right to one request under way; to be given back with `done`.
 
-    async def send(self, method: str, target: str, headers: Headers, body: bytes | None) -> Answer:
-        """Send a request. Its answer has any status, and must be released.
+        Raises:
+            Unreachable: there was none within the connect time-out.
+        """
+        if not self._slots.locked():
+            await self._slots.acquire()  # at once: nothing to time
+            return
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT):
+                await self._slots.acquire()
+        except TimeoutError as error:
+            raise Unreachable(f"{self._route.server}: {MAX_REQUESTS} requests are under way already") from error
+
+    def done(self) -> None:
+        """A request is over; the next one may begin."""
+        self._slots.release()
+
+    async def send(self, method: str, request: bytes) -> Answer:
+        """Send a request, whose text has that method. Its answer has any status, and must be released.
 
         Raises:
             Unreachable: it was not sent.
             Unanswered: it was sent, or may have been, and the connection broke.
             MalformedAnswer: the answer is no HTTP.
         """
-        with _typed():
-            connection, head = await self._exchange(method, self._request(method, target, headers, body))
+        try:
+            connection, head = await self._exchange(method, request)
+        except (Broken, ProtocolError) as error:
+            raise _typed(error) from error
         return Answer(head, connection, self._give_back)
 
     async def close(self) -> None:
@@ -110,18 +116,6 @@ class Client:
             connection.fail(Unreachable("the engine was closed"))
         await asyncio.gather(*(connection.closed for connection in connections))
         self._idle.clear()
-
-    def _request(self, method: str, target: str, headers: Headers, body: bytes | None) -> bytes:
-        route = self._route
-        url = f"{route.server.path}{target}"
-        lines = [("Host", route.server.authority), *headers, ("Accept-Encoding", "identity")]
-        if route.proxy is not None and route.server.scheme == "http":
-            url = f"http://{route.server.authority}{url}"
-            lines += proxy_headers(route.proxy).items()
-        if body is not None:
-            lines.append(("Content-Length", str(len(body))))
-        head = "".join(f"{name}: {_checked(name, value)}\r\n" for name, value in lines)
-        return f"{method} {url} HTTP/1.1\r\n{head}\r\n".encode("latin-1") + (body or b"")
 
     async def _exchange(self, method: str, request: bytes) -> tuple[Connection, Head]:
         while True:
@@ -167,19 +161,6 @@ class Client:
             connection.abort()
 
 
-def _checked(name: str, value: str) -> str:
-    """A header's value, unless it holds what would end the header. Raises `Unreachable`; the value is not quoted."""
-    if not value.isprintable() or not value.isascii():
-        raise Unreachable(f"the value of the header {name} has characters that no header may have")
-    return value
-
-
-@contextmanager
-def _typed() -> Iterator[None]:
-    """What breaks in an exchange, as the port's errors."""
-    try:
-        yield
-    except Broken as error:
-        raise Unanswered(str(error)) from error
-    except ProtocolError as error:
-        raise MalformedAnswer(str(error)) from error
+def _typed(error: Broken | ProtocolError) -> EngineError:
+    """What broke in an exchange, as one of the port's errors."""
+    return Unanswered(str(error)) if isinstance(error, Broken) else MalformedAnswer(str(error))

@@ -79,6 +79,7 @@ class KubernetesEngine:
         observer: RequestObserver | None = None,
     ) -> None:
         self.config = config
+        self._authority = config.server.authority
         self._timeout = request_timeout
         self._calls = Calls()
         self._retry = Retry(retry or RetryOptions(), rng or random.Random(), sleep)  # noqa: S311  (jitter)
@@ -183,21 +184,21 @@ class KubernetesEngine:
         await self._transport.close()
 
     async def _read(self, what: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        async with self._calls.call(self._timeout, what) as remaining:
-            return await self._retry.run(attempt, read=True, remaining=remaining, retried=self._retried("GET"))
+        return await self._call(what, "GET", attempt, read=True)
 
     async def _write(self, what: str, method: str, target: str, body: bytes, content_type: str) -> bytes:
-        async with self._calls.call(self._timeout, what) as remaining:
-            return await self._retry.run(
-                lambda: self._transport.request(method, target, body, content_type),
-                read=False,
-                remaining=remaining,
-                retried=self._retried(method),
-            )
+        request = self._transport.request
+        return await self._call(what, method, lambda: request(method, target, body, content_type), read=False)
+
+    async def _call(self, what: str, method: str, attempt: Callable[[], Awaitable[T]], *, read: bool) -> T:
+        retry, retried = self._retry.run, self._retried(method)
+        return await self._calls.call(
+            self._timeout, what, lambda remaining: retry(attempt, read=read, remaining=remaining, retried=retried)
+        )
 
     def _retried(self, method: str) -> Callable[[int], None] | None:
         observer = self._observer
-        return None if observer is None else partial(observer.retried, method, self.config.server.authority)
+        return None if observer is None else partial(observer.retried, method, self._authority)
 
 
 def _path(kind: AnyKind, namespace: str) -> str:
@@ -213,5 +214,5 @@ def _object_path(kind: AnyKind, key: Key, subresource: str = "") -> str:
 
 def _query(**parameters: object) -> str:
     """A query string of the parameters that are not empty."""
-    text = urlencode({name: value for name, value in parameters.items() if value != ""})
-    return f"?{text}" if text else ""
+    given = {name: value for name, value in parameters.items() if value != ""}
+    return f"?{urlencode(given)}" if given else ""

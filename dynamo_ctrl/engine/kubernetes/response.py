@@ -9,8 +9,7 @@ because none was asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 MAX_HEAD: Final = 64 << 10
 """Bytes of status line and headers, and of trailers."""
@@ -26,8 +25,7 @@ class ProtocolError(Exception):
     """What arrived is not an HTTP/1.1 response that we can read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """Status and headers. Header names are lower case; a name that repeats has several values."""
 
     status: int
@@ -50,8 +48,8 @@ def parse_head(text: bytes) -> tuple[Head, bool]:
         name, colon, value = line.partition(":")
         if not colon or not name or name != name.strip():
             raise ProtocolError(f"not a header: {line[:80]!r}")
-        name = name.lower()
-        headers[name] = (*headers.get(name, ()), value.strip())
+        name, values = name.lower(), (value.strip(),)
+        headers[name] = (*headers[name], *values) if name in headers else values
     return Head(int(code), headers), version != "HTTP/1.0"
 
 

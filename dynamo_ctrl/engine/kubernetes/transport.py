@@ -14,6 +14,7 @@ from dynamo_ctrl.engine.errors import EngineError, from_status
 from dynamo_ctrl.engine.kubernetes.client import Answer, Client
 from dynamo_ctrl.engine.kubernetes.config import ClusterConfig
 from dynamo_ctrl.engine.kubernetes.notices import Notices
+from dynamo_ctrl.engine.kubernetes.request import RequestText
 from dynamo_ctrl.engine.kubernetes.response import Head
 from dynamo_ctrl.engine.kubernetes.route import Route
 from dynamo_ctrl.engine.observe import RequestObserver
@@ -35,10 +36,12 @@ class Transport:
         on_request: OnRequest | None = None,
         observer: RequestObserver | None = None,
     ) -> None:
-        self._client = Client(Route(config, clock), resolved=observer.resolved if observer is not None else None)
+        route = Route(config, clock)
+        headers = [("User-Agent", user_agent), ("Accept", "application/json"), *config.headers]
+        self._text = RequestText(route, headers)
+        self._client = Client(route, resolved=observer.resolved if observer is not None else None)
         self._observer = observer
         self._credentials = config.credentials
-        self._headers = [("User-Agent", user_agent), ("Accept", "application/json"), *config.headers]
         self._host = config.server.authority
         self._clock = clock
         self._on_request = on_request
@@ -48,43 +51,58 @@ class Transport:
         """The body of a successful answer. Raises `EngineError`."""
         if self._observer is not None:
             return await self._observed(self._observer, method, target, body, content_type)
-        async with self._client.slot(), self.open(method, target, body, content_type) as answer:
-            return await answer.body()
+        await self._client.turn()
+        try:
+            return await self._whole(method, target, body, content_type)
+        finally:
+            self._client.done()
 
     async def _observed(
         self, observer: RequestObserver, method: str, target: str, body: bytes | None, content_type: str
     ) -> bytes:
         """As `request`, with its times and sizes told."""
         began, text = self._clock.monotonic(), b""
-        async with self._client.slot():
-            its_turn = self._clock.monotonic()
+        await self._client.turn()
+        its_turn = self._clock.monotonic()
+        try:
             observer.waited(method, self._host, its_turn - began)
-            try:
-                async with self.open(method, target, body, content_type) as answer:
-                    text = await answer.body()
-            finally:
-                seconds = self._clock.monotonic() - its_turn
-                observer.answered(method, self._host, seconds, len(body or b""), len(text))
+            text = await self._whole(method, target, body, content_type)
+        finally:
+            self._client.done()
+            seconds = self._clock.monotonic() - its_turn
+            observer.answered(method, self._host, seconds, len(body or b""), len(text))
         return text
 
+    async def _whole(self, method: str, target: str, body: bytes | None, content_type: str) -> bytes:
+        answer = await self._success(method, target, body, content_type)
+        try:
+            return await answer.body()
+        finally:
+            answer.release()
+
     @asynccontextmanager
-    async def open(
-        self, method: str, target: str, body: bytes | None = None, content_type: str = ""
-    ) -> AsyncIterator[Answer]:
+    async def open(self, method: str, target: str) -> AsyncIterator[Answer]:
         """A successful answer, its body to be read inside the block. Raises `EngineError`."""
-        authorization = await self._credentials.authorization()
-        for last in (False, True):
+        answer = await self._success(method, target, None, "")
+        try:
+            yield answer
+        finally:
+            answer.release()
+
+    async def _success(self, method: str, target: str, body: bytes | None, content_type: str) -> Answer:
+        """A successful answer, to be released by whoever gets it."""
+        authorization, renewed = await self._credentials.authorization(), False
+        while True:
             answer = await self._attempt(method, target, authorization, body, content_type)
+            if 200 <= answer.head.status < 300:
+                return answer
             try:
-                if 200 <= answer.head.status < 300:
-                    yield answer
-                    return
                 error = failure(answer.head, await answer.body(MAX_ERROR_BODY))
             finally:
                 answer.release()
-            if last or error.code != 401 or not await self._credentials.renew(authorization):
+            if renewed or error.code != 401 or not await self._credentials.renew(authorization):
                 raise error
-            authorization = await self._credentials.authorization()
+            authorization, renewed = await self._credentials.authorization(), True
 
     async def close(self) -> None:
         """Give back every connection; answers that are being read end with `Unreachable`."""
@@ -93,14 +111,10 @@ class Transport:
     async def _attempt(
         self, method: str, target: str, authorization: str, body: bytes | None, content_type: str
     ) -> Answer:
-        headers = list(self._headers)
-        if authorization:
-            headers.append(("Authorization", authorization))
-        if content_type:
-            headers.append(("Content-Type", content_type))
         began, code = self._clock.monotonic(), 0
         try:
-            answer = await self._client.send(method, target, headers, body)
+            request = self._text.write(method, target, authorization, body, content_type)
+            answer = await self._client.send(method, request)
             code = answer.head.status
         finally:
             if self._on_request is not None:

@@ -48,7 +48,7 @@ async def work(kubeconfig: str, namespace: str, who: str) -> int:
     """What each of the two processes does: write all the time while it leads."""
     election = LeaderElectionOptions(
         enabled=True, name="lease", namespace=namespace, identity=who,
-        lease_duration=3.0, renew_deadline=2.0, retry_period=0.4, guard_margin=0.3,
+        lease_duration=6.0, renew_deadline=4.5, retry_period=0.4, guard_margin=0.3,
     )  # fmt: skip
     options = ManagerOptions(leader_election=election)
     async with Manager("kubernetes", config=EngineConfig(kubeconfig=Path(kubeconfig)), options=options) as manager:

@@ -12,13 +12,14 @@ Contract (R 3.11):
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from random import Random
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 import structlog
@@ -59,6 +60,8 @@ SWEEP = 60.0
 
 GRACE = 0.1
 """Seconds that the last request gets to be cancelled."""
+
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 
 _RULE = '{apiGroups: ["events.k8s.io"], resources: ["events"], verbs: ["create", "patch"]}'
 
@@ -274,7 +277,10 @@ class EventRecorder:
         return {
             "apiVersion": EVENT.api_version,
             "kind": EVENT.kind,
-            "metadata": {"name": self._name(metadata.name, at), "namespace": metadata.namespace or "default"},
+            "metadata": {
+                "name": self._name(metadata.name, kind.kind, at),
+                "namespace": metadata.namespace or "default",
+            },
             "eventTime": _micro(at),
             "regarding": {name: value for name, value in reference.items() if value},
             "type": event.type,
@@ -284,14 +290,16 @@ class EventRecorder:
             **self._reporting,
         }
 
-    def _name(self, of: str, at: datetime) -> str:
+    def _name(self, of: str, kind: str, at: datetime) -> str:
+        """A new name after the object, or after its kind where no event may be called so (`system:node`, a Role)."""
         self._stamp = max(self._stamp + 1, int(at.timestamp() * 1e6) * 1000)
         suffix = f".{self._stamp:x}"
-        return of[: MAX_NAME - len(suffix)] + suffix
+        stem = of[: MAX_NAME - len(suffix)].rstrip("-.")
+        return (stem if _SUBDOMAIN.fullmatch(stem) else kind.lower()) + suffix
 
     def _rename(self, series: Series) -> None:
-        metadata = series.body["metadata"]
-        series.body = {**series.body, "metadata": {**metadata, "name": self._name(series.key.name, series.observed)}}
+        name = self._name(series.key.name, series.key.kind, series.observed)
+        series.body = {**series.body, "metadata": {**series.body["metadata"], "name": name}}
 
 
 def _micro(at: datetime) -> str:

@@ -41,6 +41,6 @@ def _frontend(container: JsonMap, name: str, context: PodContext, mounts: Sequen
     base = frontend_container(context, name, version, gpus=requests_gpu(container))
     merged = overlay_container(base, container, name=name)
     own = list(merged.get("volumeMounts") or ())
-    names = {mount.get("name") for mount in own}
-    shared = [mount for mount in mounts if mount.get("name") not in names]
+    names, paths = ({mount.get(field) for mount in own} for field in ("name", "mountPath"))
+    shared = [mount for mount in mounts if mount.get("name") not in names and mount.get("mountPath") not in paths]
     return {**merged, "volumeMounts": [*own, *shared]} if own or shared else merged

@@ -121,6 +121,26 @@ async def test_an_event_may_regard_another_object_and_a_cluster_object_goes_to_d
     assert "namespace" not in event["regarding"]
 
 
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("system:node", "configmap."),
+        ("Upper_Case", "configmap."),
+        ("n" * 235 + "-more", "n" * 235 + "."),
+        ("n" * 235 + ".more", "n" * 235 + "."),
+    ],
+)
+async def test_what_no_event_may_be_called_after_is_told_nevertheless(name: str, start: str) -> None:
+    """An RBAC object may have a name that no Event may have (kubernetes/kubernetes#127594); a cut may end in a dash."""
+    bench = Bench()
+    role = config_map(name)
+    async with bench.recording() as recorder:
+        recorder.event(role, READY)
+    (event,) = bench.events()
+    assert event["metadata"]["name"].startswith(start)
+    assert event["regarding"]["name"] == name
+
+
 async def test_equal_moments_get_different_names() -> None:
     bench = Bench()
     async with bench.recording() as recorder:

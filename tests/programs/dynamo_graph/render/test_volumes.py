@@ -170,6 +170,22 @@ def test_a_mount_that_the_sidecar_has_itself_stays(bench: Bench) -> None:
     assert found["volumeMounts"] == [mount("m", "/own")]
 
 
+def test_a_place_that_the_sidecar_uses_is_not_mounted_over(bench: Bench) -> None:
+    """A path is mounted once in a container, or the server refuses the Pod (ai-dynamo/dynamo#8707)."""
+    found = sidecar(
+        bench, {"volumeMounts": [mount("own", "/m")]}, main={"volumeMounts": [mount("m", "/m"), mount("n", "/n")]}
+    )
+    assert found["volumeMounts"] == [mount("own", "/m"), mount("n", "/n")]
+
+
+def test_one_claim_may_be_mounted_in_several_places(bench: Bench) -> None:
+    """There is one volume for all of them (ai-dynamo/dynamo#10822)."""
+    mounts = [mount("m", "/models", subPath="models"), mount("m", "/cache", subPath="cache")]
+    pod = bench.pod("worker", {"volumeMounts": mounts}, sharedMemorySize="0")
+    assert pod["containers"][0]["volumeMounts"] == mounts
+    assert pod["volumes"] == [claim("m")]
+
+
 @pytest.mark.parametrize("probe", [pytest.param({"exec": {"command": ["true"]}}, id="T-POD-113")])
 def test_a_probe_of_the_sidecar_is_replaced_not_merged(bench: Bench, probe: Tree) -> None:
     found = sidecar(bench, {"readinessProbe": probe})

@@ -47,7 +47,7 @@ generate: $(STAMP) ## write config/crd from the models and a kube-apiserver's ow
 	@$(BIN)/python -m envtest.openapi
 	@$(BIN)/dynamo-manager crds --output config/crd
 
-rights: $(STAMP) ## write config/rbac/role.yaml from what the manager is seen to need on a real cluster
+rights: $(STAMP) ## write the roles in config/ from what the manager is seen to need on a real cluster
 	@$(BIN)/python -m envtest.rights
 
 cluster: $(STAMP) ## a real test cluster; prints its kubeconfig path, stops on Ctrl-C

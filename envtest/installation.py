@@ -20,6 +20,9 @@ NAME: Final = "dynamo-manager"
 ROLE: Final = CONFIG / "rbac/role.yaml"
 """The generated file."""
 
+RESTRICTED: Final = CONFIG / "restricted/role.yaml"
+"""Its like for a manager that keeps to one namespace."""
+
 TIMEOUT: Final = 30.0
 """Seconds for the definitions to be served, and to be gone again."""
 

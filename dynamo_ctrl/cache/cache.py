@@ -128,7 +128,7 @@ class Cache:
                 clock=self._clock,
                 lists=self._lists,
                 turns=self._turns,
-                diagnosis=Diagnosis(self._engine, kind, scope, options.remedy),
+                diagnosis=Diagnosis(self._engine, kind, scope, options.remedy, beyond=options.beyond(kind)),
             )
             shared.reflectors.append(reflector)
         return shared

@@ -20,13 +20,15 @@ class Diagnosis:
         kind: what is followed.
         scope: the namespace, "" for all.
         remedy: what to do about a kind that is not served.
+        beyond: the kind lies outside of the namespaces to which the cache keeps.
     """
 
-    def __init__(self, engine: Engine, kind: Kind[Any], scope: str, remedy: Remedy) -> None:
+    def __init__(self, engine: Engine, kind: Kind[Any], scope: str, remedy: Remedy, *, beyond: bool = False) -> None:
         self._engine = engine
         self._kind = kind
         self._scope = scope
         self._remedy = remedy
+        self._beyond = beyond
 
     async def review(self, error: Exception) -> Exception:
         """What a 403 or 404 means, asked of discovery; every other error is what it is.
@@ -53,7 +55,7 @@ class Diagnosis:
         """The state that a reviewed error leads to. `complete`: there is a content that can be read meanwhile."""
         match error:
             case Forbidden():
-                return state.forbidden(self._kind, self._scope, error)
+                return state.forbidden(self._kind, self._scope, error, beyond=self._beyond)
             case NotFound() | UnsupportedKind():
                 return state.absent(self._kind, self._remedy(self._kind))
             case _ if complete:

@@ -27,7 +27,7 @@ class Informer(Generic[O]):
 
     Attributes:
         kind: what it follows.
-        optional: it reads as empty while its API is absent.
+        optional: it reads as empty while its state is an excused one.
         shared: what runs.
     """
 
@@ -54,11 +54,11 @@ class Informer(Generic[O]):
 
     @property
     def ready(self) -> bool:
-        """Whether a user of this kind can work: it is readable, or optional and absent."""
-        phase = self.state.phase
-        if phase is Phase.ABSENT:
+        """Whether a user of this kind can work: it is readable, or optional and excused."""
+        state = self.state
+        if state.excused:
             return self.optional
-        return self.shared.readable and phase is not Phase.SYNCING
+        return self.shared.readable and state.phase is not Phase.SYNCING
 
     @property
     def selection(self) -> Selection:

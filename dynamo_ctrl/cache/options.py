@@ -86,7 +86,8 @@ class CacheOptions:
     """The bounds of a cache.
 
     Attributes:
-        namespaces: which namespaces are followed; empty for all. Kinds of cluster scope are always followed whole.
+        namespaces: which namespaces are followed; empty for all. Kinds of cluster scope are followed whole;
+            where they may not be, optional ones read as empty then: no Role in a namespace could grant it.
         except_namespaces: all namespaces but these; instead of `namespaces`.
         kinds: what is different for single kinds, by their name as RBAC rules spell it: `pods`, `deployments.apps`.
         lists_at_once: how many lists, in pages or streaming, may be under way at the same time.
@@ -119,6 +120,10 @@ class CacheOptions:
                 raise ValueError(f"{name}: must be at least 1, got {getattr(self, name)}")
         if self.memory_budget < 0:
             raise ValueError(f"memory_budget: must not be negative, got {self.memory_budget}")
+
+    def beyond(self, kind: Kind[Any]) -> bool:
+        """Whether a kind lies outside of the namespaces to which the cache keeps."""
+        return bool(self.namespaces) and not kind.namespaced
 
     def of(self, kind: Kind[Any]) -> KindOptions:
         """What holds for one kind, every field decided but the selectors."""

@@ -331,8 +331,8 @@ class SharedInformer(Generic[O]):
 
     def _tell(self, now: SourceState) -> None:
         """One line for each state: a complaint if somebody cannot work like this, news when that is over."""
-        absent_is_fine = all(user.optional for user in self.users)
-        complain = now.phase not in _QUIET and not (now.phase is Phase.ABSENT and absent_is_fine)
+        excused = now.excused and all(user.optional for user in self.users)
+        complain = now.phase not in _QUIET and not excused
         news = self._complained and now.phase is Phase.LIVE
         level = logging.WARNING if complain else logging.INFO if news else logging.DEBUG
         self._complained = complain

@@ -34,10 +34,17 @@ _WORST_FIRST = (Phase.STOPPED, Phase.FORBIDDEN, Phase.ABSENT, Phase.SYNCING, Pha
 
 @dataclass(frozen=True, slots=True)
 class SourceState:
-    """A phase, and in words why it is so and what mends it (empty while live)."""
+    """Whether a kind can be read.
+
+    Attributes:
+        phase: of the source.
+        reason: in words why it is so and what mends it; empty while live.
+        excused: who declared the kind optional works without it: its API is absent, or beyond what we may be granted.
+    """
 
     phase: Phase
     reason: str = ""
+    excused: bool = False
 
     def __str__(self) -> str:
         return f"{self.phase}: {self.reason}" if self.reason else str(self.phase)
@@ -51,7 +58,8 @@ def worst(states: Iterable[SourceState]) -> SourceState:
     states = tuple(states)
     phase = next(phase for phase in _WORST_FIRST if any(state.phase is phase for state in states))
     reasons = dict.fromkeys(state.reason for state in states if state.phase is phase and state.reason)
-    return SourceState(phase, "; ".join(reasons))
+    excused = all(state.excused for state in states if state.phase is phase)
+    return SourceState(phase, "; ".join(reasons), excused)
 
 
 def syncing(kind: Kind[Any], error: Exception | None = None) -> SourceState:
@@ -74,13 +82,18 @@ def install_definition(kind: Kind[Any]) -> str:
 def absent(kind: Kind[Any], remedy: str) -> SourceState:
     """The API is not served; `remedy` says what to do about it."""
     where = f"{kind.api_version} {kind.plural}"
-    return SourceState(Phase.ABSENT, f"the cluster does not serve {where}; {remedy}; it is picked up without a restart")
+    reason = f"the cluster does not serve {where}; {remedy}; it is picked up without a restart"
+    return SourceState(Phase.ABSENT, reason, excused=True)
 
 
-def forbidden(kind: Kind[Any], namespace: str, error: Exception) -> SourceState:
-    """The right to follow `kind` is missing; the reason carries the rule that grants it as YAML."""
+def forbidden(kind: Kind[Any], namespace: str, error: Exception, *, beyond: bool = False) -> SourceState:
+    """The right to follow `kind` is missing; the reason carries the rule that grants it as YAML.
+
+    `beyond`: no Role in the namespaces that are followed could grant it.
+    """
     role = f"a Role in namespace {namespace}" if namespace else "a ClusterRole"
-    return SourceState(Phase.FORBIDDEN, f"{_why(error)}; add this rule to {role} of this user: {rule(kind)}")
+    reason = f"{_why(error)}; add this rule to {role} of this user: {rule(kind)}"
+    return SourceState(Phase.FORBIDDEN, reason, excused=beyond)
 
 
 def rule(kind: Kind[Any], verbs: Iterable[str] = ("get", "list", "watch")) -> str:

@@ -5,7 +5,8 @@ Contract:
 - Reads never wait and copy nothing: they hand out the shared, immutable objects themselves.
 - Results with several objects are ordered by key, so that a program that iterates them is deterministic.
 - Own writes are visible at once (the overlay), before the watch has told them.
-- A kind that is declared `optional` reads as empty while its API is absent. Every other kind that cannot be read (no right,
+- A kind that is declared `optional` reads as empty while its API is absent; in a cache of some namespaces, also while it has
+  cluster scope and may not be read. Every other kind that cannot be read (no right,
   not synced, never declared) raises `SourceUnavailable`: a program never acts on half a world.
 """
 
@@ -56,7 +57,7 @@ class View(Protocol):
         """The objects of `kind` that `owner` controls: the controller reference carries its uid."""
 
     def serves(self, kind: Kind[Any]) -> bool:
-        """Whether the cluster has that API. Never raises."""
+        """Whether the cluster has that API, and has it for us. Never raises."""
 
 
 @runtime_checkable
@@ -166,9 +167,11 @@ class CachedView:
         return None if shared is None else shared.selection
 
     def serves(self, kind: Kind[Any]) -> bool:
-        """Whether the cluster has that API, as far as the informers know; `False` for a kind that was not declared."""
+        """Whether the cluster has that API for us, as far as informers know; `False` for a kind that was not declared."""
         shared = self._shared.get(kind.id)
-        return shared is not None and (shared.readable or shared.state.phase is Phase.FORBIDDEN)
+        return shared is not None and (
+            shared.readable or (shared.state.phase is Phase.FORBIDDEN and not shared.state.excused)
+        )
 
     def _parsed(self, text: str) -> LabelSelector:
         known = self._selectors.get(text)
@@ -182,7 +185,7 @@ class CachedView:
         informer = self._informers.get(kind)
         if informer is None:
             raise SourceUnavailable(kind, "it is neither watched nor read; declare it with reading()")
-        if not (informer.optional and informer.state.phase is Phase.ABSENT):
+        if not (informer.optional and informer.state.excused):
             raise SourceUnavailable(kind, informer.state.reason)
 
     def _missing(self, kind: Kind[Any], namespace: str) -> None:

@@ -39,7 +39,8 @@ class Watch(Generic[O]):
         when: which changes count.
         label_selector: restricts the informer on the server; "" for all.
         project: what is kept of each object in the cache; `None` keeps everything but managedFields.
-        optional: the program works without that API; it reads as empty while it is absent.
+        optional: the program works without that API; it reads as empty while it is absent, or has cluster scope and may not be
+            read by a manager of some namespaces.
         debounce: seconds that a wake waits for others of its key, so that all of them are one run; `None` leaves it to the
             controller's options.
 

@@ -9,7 +9,7 @@ Contract:
   it is with a mapper that yields something else than keys.
 - A mapper that reads a kind which cannot be read yet (`SourceUnavailable`) waits quietly in the same way, and is tried as soon as
   the state of a source changes.
-- The source is settled once every initial object was mapped (or is among those that wait), or its API is absent and optional.
+- The source is settled once every initial object was mapped (or is among those that wait), or it is optional and excused.
 - Mapping takes the loop for `SLICE` seconds at a time, however many objects or keys there are.
 """
 
@@ -25,7 +25,7 @@ from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.delivery import Subscription, merged
 from dynamo_ctrl.cache.informer import Informer
 from dynamo_ctrl.cache.pace import Pace
-from dynamo_ctrl.cache.state import Phase, SourceState
+from dynamo_ctrl.cache.state import SourceState
 from dynamo_ctrl.cache.view import SourceUnavailable, View
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.controller.builder import Watch
@@ -146,7 +146,7 @@ class Source(Generic[O]):
             self._again(key)
 
     def _look(self, state: SourceState) -> None:
-        if self.informer.optional and state.phase is Phase.ABSENT:
+        if self.informer.optional and state.excused:
             self.settled.set()
 
     async def _settle(self, subscription: Subscription[O]) -> None:

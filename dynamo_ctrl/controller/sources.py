@@ -49,7 +49,7 @@ class SourceHandle:
 
     @property
     def settled(self) -> bool:
-        """Whether every initial object was mapped (or its API is absent and optional, or the handle was closed)."""
+        """Whether every initial object was mapped (or it is optional and excused, or the handle was closed)."""
         return self.source.settled.is_set()
 
     async def wait_settled(self) -> None:

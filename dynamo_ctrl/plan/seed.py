@@ -53,7 +53,8 @@ class Seed:
     async def copy(self, watches: Sequence[Watches[Any]]) -> int:
         """Copy what those programs watch and read; the number of objects.
 
-        What the cluster does not serve has no objects, and an optional kind is absent from the scratch cluster as well.
+        What the cluster does not serve has no objects, and an optional kind is absent from the scratch cluster as well. One of
+        cluster scope that may not be listed has none either: who works in namespaces need not see it.
 
         Raises:
             SourceUnavailable: the right to list a kind is missing; the error carries the rule that grants it.
@@ -62,12 +63,17 @@ class Seed:
         for name in self._namespaces:
             await self._namespace(name)
         count = 0
+        needed = {watch.kind for watch in _every(watches) if watch.kind.namespaced or not watch.optional}
         for kind, selectors in _kinds(watches).items():
             if await self.resource(kind.group, kind.version, kind.kind) is None:
                 continue
             self._scratch.serve([kind])
-            for selector in selectors:
-                count += await self._objects(kind, selector)
+            try:
+                for selector in selectors:
+                    count += await self._objects(kind, selector)
+            except SourceUnavailable:
+                if kind in needed:
+                    raise
         return count
 
     async def copy_object(self, kind: Kind[Any], key: Key) -> bool:

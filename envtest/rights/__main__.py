@@ -1,4 +1,4 @@
-"""`python -m envtest.rights`: writes `config/rbac/role.yaml`."""
+"""`python -m envtest.rights`: writes `config/rbac/role.yaml`, and its like in `config/restricted`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import sys
 from envtest.binaries import find_binaries
 from envtest.cluster import Cluster
 from envtest.errors import EnvtestError
-from envtest.installation import NAME, NAMESPACE, ROLE, Installation
+from envtest.installation import NAME, NAMESPACE, RESTRICTED, ROLE, Installation
 from envtest.rights.right import apart
-from envtest.rights.role import text
+from envtest.rights.role import restricted_text, text
 from envtest.rights.tour import Tour
 
 
@@ -32,6 +32,7 @@ def main() -> int:
         _say(f"rights: {error}")
         return 1
     ROLE.write_text(text(everywhere, at_home), encoding="utf-8")
+    RESTRICTED.write_text(restricted_text(everywhere | at_home), encoding="utf-8")
     _say(f"rights: {len(everywhere)} everywhere and {len(at_home)} at home in {ROLE}")
     return 0
 

@@ -8,9 +8,9 @@ from typing import Any
 import yaml
 
 from envtest import Cluster
-from envtest.installation import NAMESPACE, ROLE, Installation
+from envtest.installation import NAMESPACE, RESTRICTED, ROLE, Installation
 from envtest.rights.right import apart, granted
-from envtest.rights.role import text
+from envtest.rights.role import restricted_text, text
 from envtest.rights.tour import Tour
 
 
@@ -33,4 +33,5 @@ def test_the_role_has_no_rule_too_few_and_none_too_many(
 def test_the_role_file_is_what_its_generator_writes() -> None:
     everywhere, at_home = (granted(role["rules"]) for role in roles())
     assert ROLE.read_text() == text(everywhere, at_home)
+    assert RESTRICTED.read_text() == restricted_text(everywhere | at_home)
     assert {right.resource for right in at_home} == {"leases"}

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from random import Random
 from typing import Any
 
-from dynamo_ctrl.cache.state import Phase
+import pytest
+
+from dynamo_ctrl.cache.cache import Cache, CacheOptions
+from dynamo_ctrl.cache.state import Phase, SourceState
+from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.engine.errors import Forbidden, NotFound, Unavailable
-from dynamo_ctrl.objects.builtin.core import ConfigMap
-from dynamo_ctrl.testing.virtual_loop import settle
+from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NODE, ConfigMap
+from dynamo_ctrl.objects.kind import Kind
+from dynamo_ctrl.testing.virtual_loop import LoopClock, settle
 
 Make = Callable[..., ConfigMap]
 
@@ -124,3 +131,46 @@ async def test_where_discovery_does_not_answer_the_refusal_counts(scene: Any, sc
     engine.refuse_list(Forbidden("cannot list"))
     async with scene(engine) as it:
         assert it.phase is Phase.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("kind", "namespaces", "optional", "excused"),
+    [
+        pytest.param(NODE, ("ns",), True, True, id="cluster scope beside namespaces"),
+        pytest.param(NODE, ("ns",), False, False, id="and it is needed"),
+        pytest.param(NODE, (), True, False, id="everything is followed"),
+        pytest.param(CONFIG_MAP, ("ns",), True, False, id="a Role could grant it"),
+    ],
+)
+async def test_a_right_that_no_role_of_a_namespace_can_grant_is_needed_only_by_who_needs_it(
+    scripted: Any, kind: Kind[Any], namespaces: tuple[str, ...], optional: bool, excused: bool
+) -> None:
+    engine = scripted()
+    engine.served = (kind.plural,)
+    engine.refuse_list(Forbidden("cannot list"))
+    cache = Cache(engine, clock=LoopClock(), random=Random(3), options=CacheOptions(namespaces=namespaces))
+    informer = cache.informer(kind, optional=optional)
+    view = cache.view({kind: informer})
+    states: list[SourceState] = []
+    informer.watch_state(states.append)
+    task = asyncio.create_task(cache.run())
+    await settle()
+    assert [state.phase for state in states] == [Phase.FORBIDDEN]
+    assert f'- {{apiGroups: [""], resources: ["{kind.plural}"]' in informer.state.reason
+    assert informer.ready is excused
+    assert view.serves(kind) is not (bool(namespaces) and not kind.namespaced)
+    if excused:
+        assert list(view.list(kind)) == []
+        assert view.get(kind, "n") is None
+    else:
+        with pytest.raises(SourceUnavailable):
+            view.list(kind)
+    engine.page(NODE.object({"metadata": {"name": "n", "resourceVersion": "1"}}) if kind is NODE else b"{}", version=10)
+    engine.stream()
+    await asyncio.sleep(2)
+    await settle()
+    assert [state.phase for state in states] == [Phase.FORBIDDEN, Phase.LIVE]
+    assert informer.ready
+    assert view.serves(kind)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

@@ -175,3 +175,11 @@ async def test_an_owner_that_was_not_copied_does_not_count_as_gone(real: Scratch
     await Seed(real.engine, scratch, ["ns"]).copy([program.watches])
     assert (await plan_on(scratch, [program])).empty
     assert content(scratch.core, CONFIG_MAP) == ["ns/c"]
+
+
+async def test_a_kind_of_cluster_scope_that_nobody_needs_may_be_forbidden(real: Scratch, scratch: Scratch) -> None:
+    real.add(widget())
+    seed = Seed(Strict(real.engine, NODE), scratch, ["ns"])
+    assert await seed.copy([watching(WIDGET).reading(NODE, optional=True)]) == 1
+    with pytest.raises(SourceUnavailable):
+        await seed.copy([watching(WIDGET).reading(NODE, optional=True), watching(WIDGET).reading(NODE)])

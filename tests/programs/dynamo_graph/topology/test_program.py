@@ -61,6 +61,18 @@ def test_a_node_without_the_label_is_told_and_the_pod_stays(labels_of_node: dict
     assert event.note == f'node n1 has no label "{ZONE}", which the KV transfer policy of the graph names'
 
 
+def test_an_operator_that_may_not_read_nodes_tells_it_at_the_pod() -> None:
+    cache = FakeCache([pod()], absent=[NODE])  # to its namespace there are none
+    assert cache.reconcile([PROGRAM], "ns/p").error is None
+    assert not cache.writes
+    ((about, event),) = cache.events
+    assert (about.key.name, event.type, event.reason) == ("p", "Warning", "TopologyLabelMissing")
+    assert event.note == (
+        f'the operator may not read nodes, and so not the label "{ZONE}" of node n1, '
+        "which the KV transfer policy of the graph names"
+    )
+
+
 @pytest.mark.parametrize("value", [pytest.param("b", id="T-POD-130")])
 def test_a_label_that_is_there_stays(value: str) -> None:
     cache = world(pod(**{ZONE: value}), node(**{ZONE: "a"}))

@@ -8,6 +8,7 @@ Contract:
 - Kept is an attempt that needed nothing: no write, no failure, no note, no event, and no other run asked for.
 - The same is the same object: a cache replaces objects, and never changes one. What is listed must be the same in the same order.
 - The lookups that decided about its effects are part of what an attempt read.
+- An attempt with a read that failed is not kept, though the program made do without: nobody would see that it can be read again.
 - Bounded: one entry for each primary that is there, of at most `READS` answers; who reads more is asked each time.
 """
 
@@ -45,10 +46,12 @@ class Reads:
         self._view = view
         self._single: list[tuple[Callable[..., object], tuple[Any, ...], object]] = []
         self._many: list[tuple[Callable[..., Sequence[Any]], tuple[Any, ...], Sequence[Any]]] = []
+        self._asked = 0
         self.primary = primary
 
     def get(self, kind: Kind[O], key: Key | str) -> O | None:
         """The object with that key, or `None`."""
+        self._asked += 1
         found = self._view.get(kind, key)
         self._single.append((self._view.get, (kind, key), found))
         return found
@@ -69,6 +72,7 @@ class Reads:
 
     def serves(self, kind: Kind[Any]) -> bool:
         """Whether the cluster has that API."""
+        self._asked += 1
         found = self._view.serves(kind)
         self._single.append((self._view.serves, (kind,), found))
         return found
@@ -79,6 +83,7 @@ class Reads:
         return self._view.list(kind, namespace=namespace, selector=selector)
 
     def _taken(self, read: Callable[..., Sequence[Any]], *arguments: Any) -> Sequence[Any]:
+        self._asked += 1
         found = read(*arguments)
         self._many.append((read, arguments, found))
         return found
@@ -86,6 +91,11 @@ class Reads:
     def __len__(self) -> int:
         """How many objects were read."""
         return len(self._single) + sum(len(found) for _, _, found in self._many)
+
+    @property
+    def answered(self) -> bool:
+        """Whether no read failed."""
+        return self._asked == len(self._single) + len(self._many)
 
     @property
     def unchanged(self) -> bool:
@@ -123,7 +133,7 @@ class Settled:
 
     def keep(self, reads: Reads, steps: tuple[Step, ...], report: Report) -> None:
         """An attempt needed nothing."""
-        if reads.with_lookups(steps, report) and len(reads) <= READS:
+        if reads.answered and reads.with_lookups(steps, report) and len(reads) <= READS:
             self._reads[reads.primary.key] = reads
 
     def forget(self, key: Key) -> None:

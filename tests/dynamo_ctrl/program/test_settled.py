@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, Literal
 
 import pytest
 
 from dynamo_ctrl.cache.index import Index
+from dynamo_ctrl.cache.view import SourceUnavailable
 from dynamo_ctrl.controller.builder import watching
 from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
+from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.program.effect import Event, Refuse, Sync, SyncPolicy
 from dynamo_ctrl.program.request import Request
 from dynamo_ctrl.program.result import Note, Result, Step
@@ -152,6 +155,29 @@ def test_a_program_that_promises_nothing_is_asked_each_time() -> None:
 
     program = Forgetful()
     assert asked(program, settled(program))
+
+
+def test_an_attempt_that_made_do_without_a_read_settles_nothing() -> None:
+    class Shut(FakeCache):
+        shut = True
+
+        def list(self, kind: Kind[Any], **how: Any) -> Sequence[Any]:
+            if kind is DEPLOYMENT and self.shut:
+                raise SourceUnavailable(kind, "the right to list it is missing")
+            return super().list(kind, **how)
+
+    class Modest(Reader):
+        def reconcile(self, request: Request[Widget]) -> Result[Any]:
+            with suppress(SourceUnavailable):
+                request.view.list(DEPLOYMENT)
+            return super().reconcile(request)
+
+    program, cache = Modest(), Shut([widget()])
+    for _ in range(3):
+        cache.reconcile(program, KEY)
+    cache.shut = False
+    assert asked(program, cache)
+    assert not asked(program, cache)
 
 
 def test_who_reads_very_much_is_asked_each_time() -> None:

@@ -111,9 +111,10 @@ class Attempts:
         answer = await write_status(self._engine, self._written, seen, status)
         if answer is None:
             return
-        trace.status_written(seen.kind, tuple(differences(status_tree(seen), status_tree(answer), "status")))
+        before = status_tree(seen)
+        trace.status_written(seen.kind, tuple(differences(before, status_tree(answer), "status")))
         for transitions in observers:
-            for event in transitions(_old_status(seen), status):
+            for event in transitions(_old_status(seen) if before else None, status):
                 self._recorder.event(event.regarding or answer, event)
 
 
@@ -135,9 +136,7 @@ def _status(result: Result[Any], report: Report) -> Any:
 
 
 def _old_status(seen: AnyObject) -> Any:
-    """The status before, `None` where there was none or it does not fit the model any more."""
-    if not status_tree(seen):
-        return None
+    """The status before, `None` where it does not fit the model any more."""
     try:
         return seen.status
     except InvalidObject:

@@ -82,6 +82,8 @@ class Executor:
             Conflict: somebody else wrote first; make the whole attempt again.
             ProgramFault: the steps contradict each other, or the effects of one that writes.
         """
+        if not steps:
+            return Execution(Report(primary=primary), 0)
         ledger = Ledger(primary, self._view)
         run = _Run(self._means, ledger, trace)
         for effect in run.ledger.walk(steps):

@@ -56,10 +56,16 @@ async def write_status(engine: Engine, written: Written, seen: AnyObject, status
     raise Conflict(f"{seen.ref} moves faster than its status can be written")
 
 
+class _Reported(msgspec.Struct, gc=False):
+    status: Any = None
+
+
+_REPORTED: Final = msgspec.json.Decoder(_Reported)
+
+
 def status_tree(obj: AnyObject) -> dict[str, Any]:
     """The status of an object as plain JSON data; empty when it has none."""
-    tree: dict[str, Any] | None = msgspec.json.decode(obj.section("status") or b"null")
-    return tree or {}
+    return _REPORTED.decode(obj.raw).status or {}
 
 
 def _encoded(kind: Kind[Any], status: Any) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def test_a_half_open_stream_is_given_up_after_the_idle_limit_and_each_event_begi
     async def handle(_: Received, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD)
         for number in range(3):
-            await asyncio.sleep(0.15)
+            await asyncio.sleep(0.4)
             writer.write(chunk(line("ADDED", n=number)))
         writer.write(chunk(b'{"type":"ADD'))
         await asyncio.sleep(60)
@@ -96,12 +96,12 @@ def test_a_half_open_stream_is_given_up_after_the_idle_limit_and_each_event_begi
         async with (
             kit.serve(handle) as server,
             kit.connected(server.address) as engine,
-            engine.watch(POD, WatchOptions(idle=0.3)) as events,
+            engine.watch(POD, WatchOptions(idle=1.0)) as events,
         ):
             began = loop.time()
             for _ in range(3):
                 await anext(events)
-            assert loop.time() - began > 0.3
+            assert loop.time() - began > 1.0
             with pytest.raises(errors.Unanswered, match="silent"):
                 await anext(events)
 
@@ -225,11 +225,11 @@ def test_events_that_nobody_takes_stop_the_reading(kit: Kit, monkeypatch: pytest
             engine.watch(POD, WatchOptions()) as events,
         ):
             await anext(events)
-            await asyncio.sleep(0.3)
-            stopped_at = sent
-            assert stopped_at < total / 2
-            await asyncio.sleep(0.1)
-            assert sent == stopped_at
+            before = 0
+            while sent != before:
+                before = sent
+                await asyncio.sleep(0.1)
+            assert sent < total / 2
             count = 1
             async for _ in events:
                 count += 1
@@ -252,7 +252,7 @@ def test_leaving_a_watch_drops_its_connection_and_cancelling_it_leaves_nothing(k
                         pass
 
             task = asyncio.create_task(follow())
-            await asyncio.sleep(0.05)
+            await server.until(1)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -152,11 +152,6 @@ class Cluster:
         process = self._spawn("kube-apiserver", (*flags, *self._options.apiserver))
         self._await(process, lambda: self.api.get("/readyz") == "ok")
 
-    def restart_apiserver(self) -> None:
-        """Kill the API server and start it again."""
-        self.stop_apiserver()
-        self.start_apiserver()
-
     def keep(self, folder: Path) -> None:
         """Write what is stored now, without its history, into a new folder, for `ClusterOptions.data` of another cluster.
 

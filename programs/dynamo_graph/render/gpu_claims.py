@@ -7,8 +7,7 @@ a GPU as its extended resource; without selectors at all, when the class is call
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from typing import Any, Final, NamedTuple, Protocol
 
 from dynamo_ctrl.objects.frozen import JsonMap
@@ -48,27 +47,6 @@ class NoDevices:
     def device_class(self, name: str) -> JsonMap | None:
         """None."""
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class KnownDevices:
-    """Devices that were read before, each by name."""
-
-    claims: Mapping[str, JsonMap]
-    templates: Mapping[str, JsonMap]
-    classes: Mapping[str, JsonMap]
-
-    def claim(self, name: str) -> JsonMap | None:
-        """A ResourceClaim of the namespace."""
-        return self.claims.get(name)
-
-    def template(self, name: str) -> JsonMap | None:
-        """A ResourceClaimTemplate of the namespace."""
-        return self.templates.get(name)
-
-    def device_class(self, name: str) -> JsonMap | None:
-        """A DeviceClass."""
-        return self.classes.get(name)
 
 
 class Claimed(NamedTuple):

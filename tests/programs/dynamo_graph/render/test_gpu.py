@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from dynamo_graph.render.errors import RenderError
 from dynamo_graph.render.gpu import scalar_gpus
-from dynamo_graph.render.gpu_claims import KnownDevices, NoDevices
+from dynamo_graph.render.gpu_claims import NoDevices
 from dynamo_graph.render.gpu_shape import GpuShape, container_gpus, gpu_shape, pod_scalar_gpus
 
 Tree = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class KnownDevices:
+    """Devices of a test, each by name."""
+
+    claims: dict[str, Tree]
+    templates: dict[str, Tree]
+    classes: dict[str, Tree]
+
+    def claim(self, name: str) -> Tree | None:
+        return self.claims.get(name)
+
+    def template(self, name: str) -> Tree | None:
+        return self.templates.get(name)
+
+    def device_class(self, name: str) -> Tree | None:
+        return self.classes.get(name)
 
 
 def container(limits: Tree | None = None, requests: Tree | None = None, **more: Any) -> Tree:

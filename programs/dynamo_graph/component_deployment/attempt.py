@@ -17,7 +17,7 @@ from dynamo_graph.api.component_deployment import ComponentDeploymentStatus, Dyn
 from dynamo_graph.api.config import OperatorConfig
 from dynamo_graph.api.predicates import service_name
 from dynamo_graph.api.rules import validate_component_deployment
-from dynamo_graph.bookkeeping import POLICY
+from dynamo_graph.bookkeeping import CONVERGING, POLICY
 from dynamo_graph.capabilities import GROUPS
 from dynamo_graph.component_deployment.model_service import model_service_steps
 from dynamo_graph.component_deployment.routes import route_steps
@@ -100,7 +100,7 @@ class Attempt:
     def _service_steps(self, around: Surroundings) -> tuple[Step, ...]:
         effect: Effect
         if service_wanted(self._primary, around):
-            effect = Sync(child=render_service(self._primary, around), policy=POLICY)
+            effect = Sync(child=render_service(self._primary, around), policy=CONVERGING)
         else:
             metadata = self._primary.metadata
             live = self._view.get(SERVICE, Key(metadata.namespace, service_name(metadata.name)))

@@ -1,4 +1,8 @@
-"""The Service of a component deployment (G 3.9.4)."""
+"""The Service of a component deployment (G 3.9.4).
+
+It bears the labels of its deployment, and what the annotations of the Pods say to others than this operator: to a cloud, a mesh,
+a monitor.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ from typing import Any
 from dynamo_ctrl.objects.builtin.core import SERVICE, Service
 from dynamo_ctrl.objects.frozen import EMPTY
 from dynamo_graph.api.component_deployment import DynamoComponentDeployment
-from dynamo_graph.api.names import Label, Port, PortName
+from dynamo_graph.api.names import BOOKKEEPING_PREFIX, Label, Port, PortName
 from dynamo_graph.api.predicates import service_name
 from dynamo_graph.render.context import PodContext, Surroundings
 from dynamo_graph.render.errors import rendering
-from dynamo_graph.render.metadata import system_labels
+from dynamo_graph.render.metadata import pod_annotations, system_labels
 
 
 def service_wanted(deployment: DynamoComponentDeployment, around: Surroundings) -> bool:
@@ -36,10 +40,15 @@ def render_service(deployment: DynamoComponentDeployment, around: Surroundings) 
         metadata = {
             "name": service_name(context.name),
             "namespace": context.namespace,
-            "labels": {**system_labels(context), **context.discovery.labels},
+            "labels": {**context.labels, **system_labels(context), **context.discovery.labels},
+            "annotations": _annotations(context),
         }
         spec = {"selector": _selector(context), "ports": [_port(context)]}
     return SERVICE.object({"metadata": metadata, "spec": spec})
+
+
+def _annotations(context: PodContext) -> dict[str, str]:
+    return {key: value for key, value in pod_annotations(context).items() if not key.startswith(BOOKKEEPING_PREFIX)}
 
 
 def _selector(context: PodContext) -> dict[str, str]:

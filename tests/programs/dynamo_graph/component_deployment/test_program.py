@@ -143,6 +143,27 @@ def test_a_frontend_always_has_a_service(config: OperatorConfig) -> None:
     assert (port.name, port.port, port.target_port) == ("http", 8000, "http")
 
 
+def test_a_service_bears_what_its_component_says_to_others() -> None:
+    """A cloud, a mesh, a monitor read it there (ai-dynamo/dynamo#10813); what speaks to this operator stays with the Pods."""
+    template = component("Frontend")["podTemplate"]
+    said = {"lb.example.com/scheme": "internal", "nvidia.com/deployment-strategy": "Recreate"}
+    template["metadata"] = {"annotations": said}
+    world = GraphWorld(deployment(component("Frontend", "frontend", podTemplate=template), name="g-frontend"))
+    world.converge()
+    world.cache.edit(DCD, "ns/g-frontend", {"metadata": {"labels": {"team": "a"}}})
+    said["lb.example.com/scheme"] = "public"
+    world.cache.edit(DCD, "ns/g-frontend", {"spec": {"podTemplate": template}})
+    world.converge()
+    service = world.cache.get(SERVICE, "ns/g-frontend")
+    assert service is not None
+    assert service.metadata.labels["team"] == "a"
+    assert service.metadata.annotations["lb.example.com/scheme"] == "public"
+    assert "nvidia.com/deployment-strategy" not in service.metadata.annotations
+    written = len(world.wrote())
+    world.pass_over_deployment("g-frontend")
+    assert len(world.wrote()) == written
+
+
 @pytest.mark.parametrize(
     ("annotation", "expected"),
     [

@@ -1,7 +1,14 @@
 """A controller-runtime for Python: an informer cache, an indexer and a work queue that drive pure reconcilers.
 
-This page is the whole public face; everything that it does not name may change. `dynamo_ctrl.testing` is the test kit,
-`dynamo_ctrl.objects.builtin` has the built-in kinds.
+The public face is what this page exports, and, by their own names, because not everybody needs them or can import them:
+
+- `dynamo_ctrl.objects.builtin` has the built-in kinds, `dynamo_ctrl.objects.schema` makes definitions of models;
+- `dynamo_ctrl.controller.predicate` and `dynamo_ctrl.controller.mapper` say which changes wake whom, and
+  `dynamo_ctrl.controller.context` which reconcile a log line belongs to;
+- `dynamo_ctrl.engine.errors` are the answers of a server, `dynamo_ctrl.engine.kubernetes` works beside a client that is there;
+- `dynamo_ctrl.plan` tells what would be written, `dynamo_ctrl.testing` is the test kit.
+
+Everything else may change.
 """
 
 __version__ = "0.1.0"

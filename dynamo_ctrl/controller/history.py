@@ -40,9 +40,10 @@ class History:
 
     def keep(self, entry: Entry[Key]) -> None:
         """The run is over."""
-        self._young[entry.key] = entry
-        if len(self._young) >= self._limit:
-            self._old, self._young = self._young, {}
+        young = self._young
+        young[entry.key] = entry
+        if len(young) >= self._limit:
+            self._old, self._young = young, {}
 
     def last(self, key: Key) -> Entry[Key] | None:
         """The last run of that key; `None` if it never ran, or too long ago."""

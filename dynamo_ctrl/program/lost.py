@@ -33,25 +33,22 @@ class LostAnswers:
     Args:
         engine: where they are read.
         written: who is told.
+
+    Attributes:
+        pending: by primary, what has to be read before the next attempt at it. To look at: each attempt does, so it is a plain
+            mapping, and empty costs nothing.
     """
 
     def __init__(self, engine: Engine, written: Written) -> None:
         self._engine = engine
         self._written = written
-        self._lost: dict[Key, list[AnyObject]] = {}
-
-    def __len__(self) -> int:
-        return len(self._lost)
-
-    def __contains__(self, primary: Key) -> bool:
-        """Whether something has to be read before the next attempt at that primary."""
-        return primary in self._lost
+        self.pending: dict[Key, list[AnyObject]] = {}
 
     async def lost(self, primary: Key, written: AnyObject) -> None:
         """The answer to a write was lost. `written` is the object as it was before, or the body of a create."""
-        self._lost.setdefault(primary, []).append(written)
-        if len(self._lost) > LIMIT:
-            del self._lost[next(iter(self._lost))]
+        self.pending.setdefault(primary, []).append(written)
+        if len(self.pending) > LIMIT:
+            del self.pending[next(iter(self.pending))]
         try:
             await self.settle(primary)
         except EngineError:
@@ -59,11 +56,11 @@ class LostAnswers:
 
     async def settle(self, primary: Key) -> None:
         """Read what has to be read, and tell the cache. Raises `EngineError`; what was not read stays remembered."""
-        pending = self._lost.get(primary, [])
+        pending = self.pending.get(primary, [])
         while pending:
             await self._read(pending[-1])
             pending.pop()
-        self._lost.pop(primary, None)
+        self.pending.pop(primary, None)
 
     async def _read(self, written: AnyObject) -> None:
         if not written.metadata.name:

@@ -116,8 +116,10 @@ class Outer:
         self._kind = definition.kind
         self._view = view
         self._clock = clock
+        self._monotonic = clock.monotonic
         self._attempts = Attempts(engine=engine, view=view, written=written, recorder=recorder, ports=ports)
         self._lost = self._attempts.lost
+        self._pending = self._lost.pending
         self._unmoved = Unmoved()
         self._settled = Settled()
         self._tick = -math.inf
@@ -126,6 +128,8 @@ class Outer:
         self._selector = None if definition.selector is None else self._part(definition.selector)
         self._plain = None if definition.program is None else self._part(definition.program)
         self._providers = {name: self._part(program) for name, program in definition.providers.items()}
+        asked = self._selector or self._plain
+        self._settles = asked is not None and asked.settles  # else nothing is ever kept in `_settled`
 
     def _part(self, program: Any) -> _Part:
         selector = self._definition.selector
@@ -138,7 +142,7 @@ class Outer:
 
     def reconcile(self, key: Key) -> Answer | Awaitable[Answer]:
         """One attempt. It raises nothing but cancellation. One that has nothing to wait for is over when this returns."""
-        tick = self._clock.monotonic()
+        tick = self._monotonic()
         if tick - self._tick >= TICK:
             self._tick, self._calm = tick, Trace(self._clock.now())
         calm = self._calm
@@ -185,7 +189,7 @@ class Outer:
 
     def _begin(self, key: Key, at: datetime) -> Answer | _Begun:
         """Ask the programs. What comes back is the answer, or what still has to be carried out."""
-        if self._lost and key in self._lost:
+        if self._pending and key in self._pending:
             return partial(self._after_lost_answers, key)
         primary = self._view.get(self._kind, key)
         if primary is None:
@@ -193,11 +197,12 @@ class Outer:
             return DONE
         if primary.metadata.deletion_timestamp is not None:
             return partial(self._finalize, primary)
-        if self._settled.holds(key, primary):
-            return _SETTLED
+        reads = None
+        if self._settles:
+            if self._settled.holds(key, primary):
+                return _SETTLED
+            reads = Reads(primary, self._view)
         part = self._plain
-        asked = self._selector or part
-        reads = Reads(primary, self._view) if asked is not None and asked.settles else None
         request = Request(primary, self._view if reads is None else reads, at)
         steps: tuple[Step, ...] = ()
         if self._selector is not None:
@@ -207,9 +212,13 @@ class Outer:
             part, steps = chosen
         assert part is not None, "a definition has a program or a selector"  # noqa: S101
         result = part.program.reconcile(request)
-        if isinstance(result, Result) and _only_asks(result) and not (steps or part.finalizer):
+        if (
+            isinstance(result, Result)
+            and not (steps or part.finalizer or result.steps or result.events)
+            and result.status is None
+        ):
             after = result.requeue_after
-            if after is None and not result.notes and not self._unmoved:
+            if after is None and not result.notes and not self._unmoved.runs:
                 return DONE
             if not callable(after):
                 try:
@@ -309,11 +318,6 @@ class Outer:
     def _tell(self, key: Key, notes: tuple[Note, ...]) -> None:
         for note in notes:
             self._log.log(_LEVELS[note.level], note.message, key=str(key))
-
-
-def _only_asks(result: Result[Any]) -> bool:
-    """Whether there is nothing to carry out and nothing to write."""
-    return not (result.steps or result.events) and result.status is None
 
 
 def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:

@@ -161,6 +161,7 @@ class Traces:
 
     def __init__(self, keys: int = KEYS) -> None:
         self._keys = keys
+        self._half = (keys + 1) // 2
         self._young: dict[Key, Trace] = {}
         self._old: dict[Key, Trace] = {}
         self._notable: OrderedDict[Key, deque[Trace]] = OrderedDict()
@@ -178,9 +179,10 @@ class Traces:
 
     def calm(self, key: Key, trace: Trace) -> None:
         """An attempt did nothing and is done. Many of them may share a trace."""
-        self._young[key] = trace
-        if 2 * len(self._young) >= self._keys:
-            self._old, self._young = self._young, {}
+        young = self._young
+        young[key] = trace
+        if len(young) >= self._half:
+            self._old, self._young = young, {}
 
     def again(self, key: Key, calm: Trace) -> None:
         """An attempt found everything as the last one had left it: that one stays the last; `calm` if it is forgotten."""

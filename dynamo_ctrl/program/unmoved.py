@@ -18,23 +18,23 @@ UNMOVED_DELAY: Final = timedelta(seconds=1)
 
 
 class Unmoved:
-    """Counts, for each key, the runs in a row that ended with a write without a change."""
+    """Counts, for each key, the runs in a row that ended with a write without a change.
+
+    Attributes:
+        runs: the counts of the keys that are in such a row. To look at.
+    """
 
     def __init__(self) -> None:
-        self._runs: dict[Key, int] = {}
-
-    def __len__(self) -> int:
-        """How many keys are in such a row."""
-        return len(self._runs)
+        self.runs: dict[Key, int] = {}
 
     def forget(self, key: Key) -> None:
         """The key is gone, or its attempt failed: the row is broken."""
-        self._runs.pop(key, None)
+        self.runs.pop(key, None)
 
     def after(self, key: Key, *, unmoved: bool) -> timedelta | None:
         """When to look at the key again after an attempt that succeeded; `None` if events (or nobody) will bring it back."""
         if not unmoved:
             self.forget(key)
             return None
-        runs = self._runs[key] = self._runs.get(key, 0) + 1
+        runs = self.runs[key] = self.runs.get(key, 0) + 1
         return UNMOVED_DELAY * 2 ** (runs - 1) if runs <= UNMOVED_LIMIT else None

@@ -1,11 +1,11 @@
 """`Cause`: why a key is in the queue. Every entry carries a bounded list of them.
 
-A cause is a tuple of small values that are there anyway; it is made for every add, and read only when somebody asks.
+A cause is made of small values that are there anyway; it is made for every add, and read only when somebody asks.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 from dynamo_ctrl.objects.key import Key
 
@@ -13,7 +13,7 @@ MAX_CAUSES = 8
 """How many causes an entry keeps; later ones are only counted."""
 
 
-class Cause(NamedTuple):
+class Cause(Struct, frozen=True, gc=False):
     """One reason to run.
 
     Attributes:

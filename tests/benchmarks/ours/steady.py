@@ -37,10 +37,9 @@ class Empty:
         return Result()
 
     async def room(self) -> None:
-        """Returns when less than the window is outstanding."""
-        if self.outstanding >= self._window:
-            self._room = asyncio.get_running_loop().create_future()
-            await self._room
+        """Wait, while the window is full: returns when less is outstanding."""
+        self._room = asyncio.get_running_loop().create_future()
+        await self._room
 
 
 async def main(engine: str, n: int, workers: int, total: int, window: int) -> None:
@@ -56,7 +55,8 @@ async def main(engine: str, n: int, workers: int, total: int, window: int) -> No
         program.calls = program.outstanding = 0
         before, began = cpu(), time.perf_counter()
         for i in range(total):
-            await program.room()
+            if program.outstanding >= window:
+                await program.room()
             program.outstanding += 1
             key = keys[i % n]
             controller.wake(key, Cause(SOURCE, "fed", key))

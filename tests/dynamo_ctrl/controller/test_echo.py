@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dynamo_ctrl.controller.echo import WHOLE, Echo, EchoDetector, EchoOptions, Loop
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP
@@ -157,7 +158,7 @@ def test_another_key_that_writes_the_object_begins_a_row_of_its_own() -> None:
 def test_causes_that_may_be_incomplete_prove_nothing() -> None:
     world = World()
     for number in range(20):
-        own = tuple(told(world.version)._replace(event=str(n)) for n in range(MAX_CAUSES))
+        own = tuple(replace(told(world.version), event=str(n)) for n in range(MAX_CAUSES))
         assert world.write(own, stamp=str(number)) is None
 
 

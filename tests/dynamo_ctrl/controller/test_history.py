@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.clock import ManualClock
 from dynamo_ctrl.controller.history import Changes, History, last_run
@@ -45,7 +47,7 @@ def test_the_changed_paths_of_a_cause_are_found_out_on_demand() -> None:
 def test_the_paths_of_something_else_are_not_known() -> None:
     changes = Changes()
     changes.keep("configmaps", Change(config_map(1), config_map(2, a="1")))
-    for other in (cause(1, 3), cause(0, 2), cause(1, 2, "other"), cause(1, 2)._replace(source="secrets")):
+    for other in (cause(1, 3), cause(0, 2), cause(1, 2, "other"), replace(cause(1, 2), source="secrets")):
         assert changes.paths(other) is None
 
 

@@ -47,7 +47,8 @@ class SyncPolicy:
     """How `Sync` recognises that a child must be written.
 
     The child carries two annotations: the hash of the spec that was last applied, and the generation that it led to. A child
-    whose spec was edited by hand since is written again; fields that the server defaults are not (G 3.10).
+    whose spec was edited by hand since is written again; fields that the server defaults are not (G 3.10). One that is being
+    deleted is written for a new wish only.
 
     Attributes:
         prefix: of the two annotations, as `nvidia.com/`: `<prefix>last-applied-hash`, `<prefix>last-applied-generation`.

@@ -171,6 +171,9 @@ def _sync(effect: Sync, primary: AnyObject, view: Lookup) -> Outcome:
     if not effect.shared_owner and not is_controlled_by(live, primary):
         return Refused(OwnershipConflict(_foreign(live, primary), live=live))
     found = verdict(live, desired, effect.policy.prefix)
+    wish_is_new = found.action is Action.WRITE and not found.edited
+    if live.metadata.deletion_timestamp is not None and not wish_is_new:
+        return Unchanged(live)  # a deletion moves the generation, too: nobody edited it
     before, metadata = live.content(), desired["metadata"]
     labels: Mapping[str, str] = {}
     annotations = found.annotations

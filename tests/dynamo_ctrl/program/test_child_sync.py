@@ -13,6 +13,7 @@ from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, Deployment
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SERVICE_ACCOUNT
 from dynamo_ctrl.objects.builtin.rbac import ROLE
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_ctrl.objects.key import Key
 from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.program.effect import Delete, Event, Sync, SyncPolicy
 from dynamo_ctrl.program.errors import OwnershipConflict
@@ -298,6 +299,22 @@ def test_a_child_that_cannot_be_one_is_refused_by_field(
     assert isinstance(error, InvalidObject)
     assert error.path == path
     assert not cache.writes
+
+
+def test_a_child_that_is_being_deleted_is_not_taken_for_one_that_was_edited(
+    cache: FakeCache, apply: Apply, logs: list[Any]
+) -> None:
+    """A deletion moves the generation; a parent that answers with writes fights the collector (ai-dynamo/dynamo#8204)."""
+    apply(sync(deployment()))
+    cache.edit(DEPLOYMENT, "ns/d", {"metadata": {"finalizers": ["example.com/hold"]}})
+    apply(sync(deployment()))
+    cache.core.delete(DEPLOYMENT, Key("ns", "d"))
+    going, written = live(cache), len(cache.writes)
+    assert going.metadata.generation > int(going.metadata.annotations[GENERATION])
+    report = apply(effect := sync(deployment()))
+    assert report.live(effect) == going
+    assert len(cache.writes) == written
+    assert logs == []
 
 
 def test_a_hand_edit_is_brought_back_and_logged(cache: FakeCache, apply: Apply, logs: list[Any]) -> None:

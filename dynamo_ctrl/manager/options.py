@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_type_hints
 
 import msgspec
 
@@ -18,6 +19,9 @@ T = TypeVar("T")
 
 JITTER = 1.2
 """A candidate waits for a retry period and up to this share of it longer; a renew deadline has to leave room for it."""
+
+_DOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+_QUALIFIED_NAME: Final = re.compile(rf"({_DOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +96,8 @@ class ManagerOptions:
     """How a manager runs. All times are seconds.
 
     Attributes:
-        name: who it is: the reporting controller of its events, and in its log.
+        name: who it is: the reporting controller of its events, and in its log. The server takes no events of one whose name is
+            no qualified name, such as `graphs` or `example.com/graphs`.
         cache: namespaces and bounds of the cache.
         controller: for every controller that `controllers` does not name.
         controllers: for single controllers, by name.
@@ -134,6 +139,8 @@ class ManagerOptions:
                 raise ValueError(f"{name}: must not be negative, got {getattr(self, name)}")
         if self.event_capacity < 1:
             raise ValueError(f"event_capacity: must be at least 1, got {self.event_capacity}")
+        if not _QUALIFIED_NAME.fullmatch(self.name):
+            raise ValueError(f"name: must be a qualified name, or no event is taken, got {self.name!r}")
 
     def for_controller(self, name: str) -> ControllerOptions:
         """The options of the controller with that name."""

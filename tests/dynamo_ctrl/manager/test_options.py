@@ -50,10 +50,10 @@ def test_nothing_given_is_the_default() -> None:
 
 def test_the_first_layer_that_names_a_field_wins_field_by_field() -> None:
     flags = {"controller": {"workers": 8}, "name": None}
-    file = {"controller": {"workers": 2, "max_progress": 3}, "name": "from the file"}
+    file = {"controller": {"workers": 2, "max_progress": 3}, "name": "from-the-file"}
     resolved = resolve(ManagerOptions, flags, file)
     assert resolved.controller == ControllerOptions(workers=8, max_progress=3)
-    assert resolved.name == "from the file"
+    assert resolved.name == "from-the-file"
 
 
 def test_numbers_may_come_as_text() -> None:
@@ -68,6 +68,9 @@ def test_numbers_may_come_as_text() -> None:
         ({"stop_budget": "soon"}, "stop_budget", "Expected `float`, got `str`"),
         ({"stop_budget": -1}, "stop_budget", "must not be negative, got -1.0"),
         ({"event_capacity": 0}, "event_capacity", "must be at least 1, got 0"),
+        ({"name": "my controller"}, "name", "must be a qualified name, or no event is taken, got 'my controller'"),
+        ({"name": "n" * 64}, "name", "must be a qualified name"),
+        ({"name": "Example.com/graphs"}, "name", "must be a qualified name"),
         ({"controller": {"workers": 0}}, "controller", "workers: must be at least 1, got 0"),
         ({"cache": {"namespaces": 5}}, "cache.namespaces", "Expected `array`, got `int`"),
     ],

@@ -104,8 +104,8 @@ class CachedView:
         if isinstance(key, str):
             key = Key.parse(key)
         try:
-            namespace, name = key
-            return self._shared[kind.id].visible[namespace][name]  # type: ignore[no-any-return]
+            # by position: to unpack a named tuple, Python makes an iterator
+            return self._shared[kind.id].visible[key[0]][key[1]]  # type: ignore[no-any-return]
         except KeyError:
             self._missing(kind, key[0])
             return None

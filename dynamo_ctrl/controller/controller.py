@@ -189,7 +189,7 @@ class Controller:
 
     def wake(self, key: Key, cause: Cause, *, priority: int = NORMAL) -> None:
         """Let the key run, for a reason that no source knows. May be called before the controller runs."""
-        self._workers.add(key, cause, priority=priority)
+        self._workers.add(key, cause, priority)
 
     def last_run(self, key: Key) -> LastRun | None:
         """Why the key last ran, and what came of it; `None` if it never did, or too long ago."""

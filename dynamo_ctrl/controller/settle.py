@@ -40,6 +40,9 @@ SOONEST = 0.001
 MANY_CONFLICTS = 10
 """Every so many conflicts in a row of one key are worth a line: somebody else writes the object all the time."""
 
+_BRIEF = RECONCILE_BOUNDS[0]
+"""Most reconciles take no longer: theirs is the first bucket, which need not be searched for."""
+
 
 class Settler:
     """Ends the runs of one controller.
@@ -79,7 +82,7 @@ class Settler:
         numbers = self._numbers
         time = numbers.time
         seconds = now - entry.started_at
-        time.counts[bisect_left(RECONCILE_BOUNDS, seconds)] += 1
+        time.counts[0 if seconds <= _BRIEF else bisect_left(RECONCILE_BOUNDS, seconds)] += 1
         time.sum += seconds
         if answer is DONE and not self._echoes:
             numbers.success += 1

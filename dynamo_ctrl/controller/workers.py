@@ -64,7 +64,7 @@ class Workers:
         self._name = name
         self._queue = queue
         self._settler = settler
-        self._clock = clock
+        self._monotonic = clock.monotonic
         self._count = count
         self._slice = slice_
         self._numbers = numbers if numbers is not None else ControllerNumbers()
@@ -79,14 +79,13 @@ class Workers:
         self,
         key: Key,
         cause: Cause | None = None,
-        *,
         priority: int = NORMAL,
         after: float = 0.0,
         fresh: bool = False,
     ) -> None:
         """The key wants to run. See `WorkQueue.add`."""
-        now = self._clock.monotonic()
-        self._queue.add(key, now, cause=cause, priority=priority, after=after, fresh=fresh)
+        now = self._monotonic()
+        self._queue.add(key, now, cause, priority, after, fresh)
         if self._sleepers and not self._coming:
             if self._queue.more:
                 self._wake()
@@ -118,7 +117,7 @@ class Workers:
             raise WorkerCancelled(f"{_current().get_name()} was cancelled, but the controller goes on") from error
 
     async def _work(self, reconcile: Reconcile) -> None:
-        queue, monotonic, deadline = self._queue, self._clock.monotonic, self._timeout
+        queue, monotonic, deadline = self._queue, self._monotonic, self._timeout
         settle, keep = self._settler.settle, self._history.keep
         running = Running(self._name)
         RUNNING.set(running)

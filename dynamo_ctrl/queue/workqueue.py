@@ -17,7 +17,8 @@ Contract (R 3.6, with the back-off of R 4, 33b):
 - Only `done`, `slowed` and `progressed` forget failures.
 - After `shut_down` adds are ignored and waiting keys are dropped; `get` still hands out what is ready, and a wanted key comes
   back when its run is done, unless it would have to wait.
-- Operations are O(log n) at most; nothing is ever searched.
+- Operations are O(log n) at most; nothing is ever searched. What each run takes (`add`, `get`, `done`) can be called with
+  positions only: keywords cost.
 
 Times are seconds of a monotonic clock and must not go back between calls.
 """
@@ -79,7 +80,6 @@ class WorkQueue(Generic[K]):
         self,
         key: K,
         now: float,
-        *,
         cause: Cause | None = None,
         priority: int = NORMAL,
         after: float = 0.0,
@@ -186,18 +186,17 @@ class WorkQueue(Generic[K]):
         if entry is None:
             return None
         numbers = self.numbers
-        numbers.gets += 1
+        entry.run = numbers.gets = numbers.gets + 1
         waited = numbers.waited
         seconds = now - entry.queued_at
         waited.counts[bisect_left(DURATION_BOUNDS, seconds)] += 1
         waited.sum += seconds
-        entry.run = numbers.gets
         entry.state = _RUNNING
         entry.started_at = now
         self._running.add(entry)
         return entry
 
-    def done(self, entry: Entry[K], now: float, *, after: float | None = None, priority: int | None = None) -> None:
+    def done(self, entry: Entry[K], now: float, after: float | None = None, priority: int | None = None) -> None:
         """The run succeeded: its failures are forgotten, and the key runs again when it is added, or in `after` seconds."""
         if self._standings:
             self._standings.pop(entry.key, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -234,6 +235,16 @@ def test_every_run_is_timed() -> None:
     entry: Any = bench.queue.get(1)
     bench.settler.settle(entry, DONE, 3.5)
     assert (bench.numbers.time.count, bench.numbers.time.sum) == (1, 2.5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "bucket"), [(0.0, 0.005), (0.005, 0.005), (0.0051, 0.01), (0.01, 0.01), (60.1, math.inf)]
+)
+def test_a_run_is_counted_in_the_first_bucket_whose_bound_it_does_not_pass(seconds: float, bucket: float) -> None:
+    bench = Bench()
+    entry: Any = bench.queue.get(0)
+    bench.settler.settle(entry, DONE, seconds)
+    assert next(bound for bound, count in bench.numbers.time.cumulative() if count) == bucket
 
 
 def test_a_missing_right_is_told_with_the_rule_that_grants_it() -> None:

@@ -13,6 +13,7 @@ from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.cache.delivery import Subscription
 from dynamo_ctrl.cache.store import Store
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, ConfigMap
+from dynamo_ctrl.testing import settle
 
 Make = Callable[..., ConfigMap]
 
@@ -154,6 +155,30 @@ async def test_iteration_waits_for_changes_and_ends_when_closed(config_map: Make
         subscription.close()
     assert seen == [Change(None, a, initial=True), Change(None, b)], "what waited at the end was still told"
     assert closed == [subscription]
+
+
+async def test_a_reader_that_sleeps_is_woken_by_a_change_and_by_the_end(config_map: Make) -> None:
+    a = config_map("a", 1)
+    subscription = synced()
+    reader = asyncio.ensure_future(anext(subscription, None))
+    await settle()
+    assert not reader.done()
+    subscription.offer([Change(None, a)])
+    assert await reader == (Change(None, a),)
+    reader = asyncio.ensure_future(anext(subscription, None))
+    await settle()
+    subscription.close()
+    assert await reader is None
+
+
+async def test_who_waits_for_the_sync_waits_until_the_last_batch_was_dealt_with(config_map: Make) -> None:
+    subscription = started(config_map("a", 1))
+    waiter = asyncio.create_task(subscription.wait_synced())
+    subscription.take()
+    await settle()
+    assert not waiter.done()
+    subscription.take()
+    await waiter
 
 
 @given(st.data())

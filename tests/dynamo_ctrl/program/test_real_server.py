@@ -228,6 +228,18 @@ def test_finalizers_come_and_go_and_the_object_with_the_last(live: Live) -> None
     assert live.apply(RemoveFinalizer(name="example.com/b"), primary=primary).error is None
 
 
+@pytest.mark.parametrize("effect", [EnsureFinalizer(name="example.com/c"), RemoveFinalizer(name="example.com/b")])
+@pytest.mark.parametrize("left", [["example.com/b"], ["example.com/b", "example.com/a"], []])
+def test_finalizers_that_others_changed_meanwhile_are_a_conflict(live: Live, effect: Effect, left: list[str]) -> None:
+    """Nobody's entry comes back or goes with ours (nolar/kopf#1106), also where the list got too short for the patch."""
+    stale = live.edit(CONFIG_MAP, "primary", {"metadata": {"finalizers": ["example.com/a", "example.com/b"]}})
+    live.edit(CONFIG_MAP, "primary", {"metadata": {"finalizers": left}})
+    with pytest.raises(Conflict):
+        live.apply(effect, primary=CONFIG_MAP.object(stale))
+    assert list(live.primary.metadata.finalizers) == left
+    live.edit(CONFIG_MAP, "primary", {"metadata": {"finalizers": []}})
+
+
 def test_a_stale_primary_is_a_conflict(live: Live) -> None:
     stale = live.primary
     live.edit(CONFIG_MAP, "primary", {"data": {"a": "b"}})

@@ -56,20 +56,38 @@ async def connect(
     except ssl.SSLCertVerificationError as error:
         raise Untrusted(f"{server}: the server's certificate is not trusted: {error.verify_message}") from error
     except OSError as error:  # ssl.SSLError and name resolution are OSErrors
-        raise Unreachable(f"{server}: {error}") from error
+        raise Unreachable(f"{server}: {str(error) or 'the connection broke before it was made'}") from error
 
 
 async def _open(
     address: Address, tls: ssl.SSLContext | None, server_name: str, resolved: Resolved | None
 ) -> Connection:
-    loop = asyncio.get_running_loop()
-    name = (server_name or address.host) if tls is not None else None
     hosts = [address.host] if resolved is None else await _look_up(address, resolved)
     for host in hosts[:-1]:
         with suppress(OSError):  # the next one may do
-            return (await loop.create_connection(Connection, host, address.port, ssl=tls, server_hostname=name))[1]
-    _, connection = await loop.create_connection(Connection, hosts[-1], address.port, ssl=tls, server_hostname=name)
-    return connection
+            return await _reach(host, address, tls, server_name)
+    return await _reach(hosts[-1], address, tls, server_name)
+
+
+async def _reach(host: str, address: Address, tls: ssl.SSLContext | None, server_name: str) -> Connection:
+    _, connection = await asyncio.get_running_loop().create_connection(Connection, host, address.port)
+    return connection if tls is None else await _secured(connection, tls, server_name or address.host)
+
+
+async def _secured(plain: Connection, tls: ssl.SSLContext, server_name: str) -> Connection:
+    """A connection with TLS over `plain`, which is gone if that fails."""
+    secured = Connection(plain.transport)
+    try:
+        transport = await asyncio.get_running_loop().start_tls(
+            plain.transport, secured, tls, server_hostname=server_name
+        )
+    except BaseException:
+        plain.abort()
+        raise
+    if transport is None:
+        raise ConnectionResetError("the connection was closed before there was TLS")
+    secured.connection_made(transport)
+    return secured
 
 
 async def _look_up(address: Address, resolved: Resolved) -> list[str]:
@@ -97,16 +115,10 @@ async def _tunnel(
         head = await outer.head()
         if not 200 <= head.status < 300:
             raise Unreachable(f"{server}: the proxy {proxy} answered {head.status} to CONNECT")
-        inner = Connection()
-        loop = asyncio.get_running_loop()
-        transport = await loop.start_tls(outer.transport, inner, tls, server_hostname=server_name or server.host)
-        if transport is None:
-            raise Unreachable(f"{server}: the proxy {proxy} closed the tunnel")
-        inner.connection_made(transport)
+        return await _secured(outer, tls, server_name or server.host)
     except (Broken, ProtocolError) as error:
         outer.abort()
         raise Unreachable(f"{server}: the proxy {proxy} did not open a tunnel: {error}") from error
     except BaseException:
         outer.abort()
         raise
-    return inner

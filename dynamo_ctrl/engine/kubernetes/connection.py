@@ -3,14 +3,23 @@
 Contract: one request at a time. Pieces of the body go to a sink as they arrive, before anybody awaits them; a sink that
 cannot keep up calls `pause`. Every way in which a connection can break ends the response with `Broken`, which says whether
 anything of an answer had arrived. `abort` is immediate; `closed` is set once the transport is gone.
+
+A server writes a long list in pieces of 4 KB, and to read each by itself costs more than to decrypt it. So while a long body is
+awaited whole, the socket is left alone for a moment after each piece, and the next read finds more.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import Final, cast
 
 from dynamo_ctrl.engine.kubernetes.response import Head, ProtocolError, ResponseParser, Sink
+
+LONG: Final = 64 << 10
+"""Bytes after which an answer is long; a read of as many needs no rest."""
+
+REST: Final = 0.001
+"""Seconds for which the socket is left alone then; the finest that loops keep."""
 
 
 class Broken(Exception):
@@ -26,14 +35,19 @@ class Broken(Exception):
 
 
 class Connection(asyncio.Protocol):
-    """A connection that is open until `closed` is set."""
+    """A connection that is open until `closed` is set.
 
-    def __init__(self) -> None:
+    Args:
+        wire: the transport underneath the one with TLS.
+    """
+
+    def __init__(self, wire: asyncio.Transport | None = None) -> None:
         loop = asyncio.get_running_loop()
         self._loop = loop
         self.closed: asyncio.Future[None] = loop.create_future()
         self.used = 0
         self._transport: asyncio.Transport | None = None
+        self._wire = wire
         self._parser: ResponseParser | None = None
         self._error: Exception | None = None
         self._waiter: asyncio.Future[None] | None = None
@@ -59,6 +73,8 @@ class Connection(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001  (no await here; whatever the sink raises belongs to whoever reads)
             self._fail(error)
         self._wake()
+        if self._patient and len(data) < LONG < parser.size and not parser.complete:
+            self._rest()
 
     def eof_received(self) -> bool:
         """The server sends no more; the transport closes itself."""
@@ -156,6 +172,16 @@ class Connection(asyncio.Protocol):
         if self._error is None:
             self._error = error
         self.abort()
+
+    def _rest(self) -> None:
+        wire = self._wire or self.transport
+        if not wire.is_closing():
+            wire.pause_reading()
+            self._loop.call_later(REST, self._read_on, wire)
+
+    def _read_on(self, wire: asyncio.Transport) -> None:
+        if not wire.is_closing():
+            wire.resume_reading()
 
     async def _changed(self) -> None:
         if self._error is None and self.closed.done():

@@ -60,6 +60,7 @@ class ResponseParser:
         head: status and headers, once they are there.
         sink: what gets the body; may be replaced at any time.
         limit: bytes that the response may have, framing included; `None` for any number.
+        size: bytes that it had so far.
         complete: the whole response has been read.
         keep_alive: another request may follow on the connection.
     """
@@ -71,7 +72,7 @@ class ResponseParser:
         self.keep_alive = False
         self.sink = sink
         self.limit: int | None = None
-        self._size = 0
+        self.size = 0
         self._bodyless = bodyless
         self._rest = b""
         self._left = 0
@@ -80,8 +81,8 @@ class ResponseParser:
 
     def feed(self, data: bytes) -> None:
         """The next bytes. Raises `ProtocolError`."""
-        self._size += len(data)
-        if self.limit is not None and self._size > self.limit:
+        self.size += len(data)
+        if self.limit is not None and self.size > self.limit:
             raise ProtocolError(f"the answer is longer than {self.limit} bytes")
         if self._rest:
             data, self._rest = self._rest + data, b""

@@ -1,7 +1,8 @@
 """What may not change once a graph is there (G 1.2-1.4, 1.11): the transition rules of `cel`, in Python.
 
 Only admission sees an object and what it replaces. Programs act on what is there, so a graph that was changed by somebody past
-admission is brought to what it says now, and is none the worse for it: another type is another generation of Pods.
+admission is brought to what it says now, and is none the worse for it: another type is another generation of Pods. So is a
+component that left its graph and came back as another one; its deployment is replaced (`component.orphans.misfits`).
 """
 
 from __future__ import annotations

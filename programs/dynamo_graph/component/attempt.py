@@ -31,7 +31,7 @@ from dynamo_graph.component.checkpoints import Checkpoints, awaited, held_back
 from dynamo_graph.component.crash_loops import crash_looping
 from dynamo_graph.component.names import check_names
 from dynamo_graph.component.needs import MakeKeys, Needs, refused
-from dynamo_graph.component.orphans import orphans
+from dynamo_graph.component.orphans import misfits, orphans
 from dynamo_graph.component.readiness import observe
 from dynamo_graph.component.renderable import check_renderable
 from dynamo_graph.component.restart import (
@@ -82,6 +82,7 @@ class Attempt:
         self._rollout = Rollout(request, self._owned, self._waiting)
         self._restart, self._stamps = self._restarts()
         self._children: dict[str, Sync] = {}
+        self._misfits: tuple[DynamoComponentDeployment, ...] = ()
         needs = Needs(
             graph=self._graph,
             view=request.view,
@@ -98,7 +99,8 @@ class Attempt:
         if report.failure is not None:
             return failed_attempt(reached, report, generation=generation, now=now)
         old = self._rollout.old
-        outcome = observe(self._live(report), [worker.name for worker in old])
+        replaced = (*(worker.name for worker in old), *(misfit.metadata.name for misfit in self._misfits))
+        outcome = observe(self._live(report), replaced)
         components = merged(outcome.components, old, self._rollout.old_sizes)
         outcome = held_back(replace(outcome, components=components), self._waiting)
         if is_active(reached.rolling_update):
@@ -204,14 +206,21 @@ class Attempt:
             checkpoints=self._checkpoints.checkpoints,
         )
         check_renderable(self._graph, rendered, config)
-        children = {child.spec.name: child for child in rendered}
+        found = tuple(misfits(self._owned, rendered))
+        self._misfits = tuple(live for live, _ in found)
+        in_the_way = {live.metadata.name for live in self._misfits}
+        children = {child.spec.name: child for child in rendered if child.metadata.name not in in_the_way}
         warnings = {component.name: _warning(component) for component in components}
         self._children = {
             name: Sync(child=children[name], policy=POLICY, event=warnings[name]) for name in sorted(children)
         }
         gone = orphans(self._owned, {child.metadata.name for child in rendered})
         return (
-            Step(name=COMPONENTS, effects=tuple(self._children.values()), prefix=COMPONENTS_FAILED),
+            Step(
+                name=COMPONENTS,
+                effects=(*self._children.values(), *(_gone_with_its_workload(*each) for each in found)),
+                prefix=COMPONENTS_FAILED,
+            ),
             *rollout.shrink_steps(),
             *((Step(name="orphans", effects=tuple(Delete(target=each) for each in gone)),) if gone else ()),
             *rollout.last_steps(),
@@ -245,6 +254,12 @@ def _reached(report: Report, step: str) -> bool:
 def _restart_of(deployment: DynamoComponentDeployment | None) -> str | None:
     """The restart that a deployment's Pods carry; `None` if there is no deployment."""
     return None if deployment is None else annotations_of(deployment.spec.pod_template).get(Annotation.RESTART_AT, "")
+
+
+def _gone_with_its_workload(misfit: DynamoComponentDeployment, why: InvalidObject) -> Delete:
+    """What it made goes before it, so that nothing is in the way of the next one."""
+    event = Event(type="Normal", reason="DeploymentReplaced", note=f"{why}; it is deleted and made anew")
+    return Delete(target=misfit, propagation="Foreground", event=event)
 
 
 def _warning(component: Component) -> Event | None:

@@ -114,6 +114,30 @@ def test_a_component_that_left_the_graph_loses_its_deployment() -> None:
     assert sorted(world.graph().status.components) == ["decode"]
 
 
+def test_a_component_that_left_and_came_back_as_another_one_is_made_anew() -> None:
+    world = settled(FRONTEND, DECODE)
+    before = world.deployment("g-frontend")
+    workload = world.cache.get(DEPLOYMENT, "ns/g-frontend")
+    world.edit(DECODE)
+    world.edit(component("Frontend", "planner"), DECODE)
+    world.pass_over_graph()
+    assert ready(world)[2] == "Resources not ready: g-frontend: old generation is being replaced"
+    (note,) = (event.note for _, event in world.cache.events if event.reason == "DeploymentReplaced")
+    assert note == (
+        "DynamoComponentDeployment g-frontend: spec.type: is immutable once set; it is deleted and made anew"
+    )
+    world.converge()
+    world.run_pods()
+    after = world.deployment("g-frontend")
+    assert (after.metadata.uid != before.metadata.uid, after.spec.type) == (True, "planner")
+    new = world.cache.get(DEPLOYMENT, "ns/g-frontend")
+    assert workload is not None
+    assert new is not None
+    assert new.metadata.uid != workload.metadata.uid
+    assert new.spec.template["metadata"]["labels"]["nvidia.com/dynamo-component-type"] == "planner"
+    assert world.graph().status.state == "successful"
+
+
 def test_deployments_of_another_graph_are_no_orphans() -> None:
     world = GraphWorld(graph(FRONTEND), graph(FRONTEND, name="h"))
     world.converge()

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT
 from dynamo_ctrl.objects.builtin.core import POD
 from dynamo_graph.api.component_deployment import DYNAMO_COMPONENT_DEPLOYMENT as DCD
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
@@ -23,6 +24,30 @@ def serving(*components: Any) -> GraphWorld:
     world = GraphWorld(graph(*(components or (WORKER,))))
     world.finish()
     return world
+
+
+def run_only(world: GraphWorld, *images: str) -> dict[str, tuple[int, int]]:
+    """Pods of these images become available, all others never do; image to what is asked for and available in the end."""
+    sizes: dict[str, tuple[int, int]] = {}
+    for _ in range(40):
+        before = world.cache.core.version
+        for each in world.cache.list(DEPLOYMENT):
+            image, size = each.content()["spec"]["template"]["spec"]["containers"][0]["image"], each.spec.replicas or 0
+            available = size if image in images else 0
+            status = {
+                "observedGeneration": each.metadata.generation,
+                "conditions": [{"type": "Available", "status": str(available == size)}],
+                "replicas": size,
+                "updatedReplicas": size,
+                "readyReplicas": available,
+                "availableReplicas": available,
+            }
+            world.cache.set_status(DEPLOYMENT, each.key, status)
+            sizes[image] = (size, available)
+        world.converge()
+        if world.cache.core.version == before:
+            return sizes
+    raise AssertionError("it does not come to rest")
 
 
 def deletions(world: GraphWorld) -> list[Any]:
@@ -302,3 +327,17 @@ def test_a_generation_that_is_wanted_again_was_not_edited_by_hand(logs: list[Any
     world.edit(WORKER)
     world.finish()
     assert [line["event"] for line in logs if "hand" in line["event"]] == []
+
+
+def test_what_serves_outlives_any_number_of_changes_that_never_do() -> None:
+    """A generation in between that never serves has no share in what may be missing (ai-dynamo/dynamo#10184)."""
+    changes = [component("worker", "worker", replicas=3, image=image) for image in "abc"]
+    world = GraphWorld(graph(changes[0]))
+    assert run_only(world, "a") == {"a": (3, 3)}
+    world.edit(changes[1])
+    assert run_only(world, "a") == {"a": (3, 3), "b": (1, 0)}
+    world.edit(changes[2])
+    assert run_only(world, "a") == {"a": (3, 3), "b": (0, 0), "c": (1, 0)}
+    run_only(world, "a", "c")
+    assert run_only(world, "c") == {"c": (3, 3)}
+    assert world.phase() == "Completed"

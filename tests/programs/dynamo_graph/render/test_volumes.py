@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dynamo_ctrl.objects.errors import InvalidObject
+from dynamo_graph.render.context import Surroundings
 
 if TYPE_CHECKING:
     from tests.programs.dynamo_graph.render.conftest import Bench
@@ -190,6 +191,13 @@ def test_one_claim_may_be_mounted_in_several_places(bench: Bench) -> None:
 def test_a_probe_of_the_sidecar_is_replaced_not_merged(bench: Bench, probe: Tree) -> None:
     found = sidecar(bench, {"readinessProbe": probe})
     assert found["readinessProbe"] == {"exec": {"command": ["true"]}}
+
+
+def test_the_sidecar_is_told_the_addresses_of_the_configuration(bench: Bench) -> None:
+    """It talks to the same infrastructure as its engine (ai-dynamo/dynamo#8264)."""
+    config = bench.config(infrastructure={"natsAddress": "nats://n", "etcdAddress": "http://e"})
+    found = bench.values(sidecar(bench, around=Surroundings(config=config)))
+    assert (found["NATS_SERVER"], found["ETCD_ENDPOINTS"]) == ("nats://n", "http://e")
 
 
 @pytest.mark.parametrize("mode", [pytest.param("container", id="T-POD-114")])

@@ -113,9 +113,14 @@ class Applier:
             if resource.kind == manifest.kind:
                 return resource
         raise UsageError(
-            f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; "
-            "correct apiVersion and kind, or apply the CustomResourceDefinition first"
+            f"{manifest}: the server knows no {manifest.kind} in {manifest.api_version}; {self._remedied(group, manifest)}"
         )
+
+    def _remedied(self, group: str, manifest: Manifest) -> str:
+        others = [api for api, kind in self._known if kind == manifest.kind and api.rpartition("/")[0] == group]
+        if others:
+            return f"apiVersion: must be {' or '.join(others)}, and the spec written for it"
+        return "correct apiVersion and kind, or apply the CustomResourceDefinition first"
 
 
 def untyped(resource: Resource) -> Kind[Any]:

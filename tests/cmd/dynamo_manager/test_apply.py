@@ -9,6 +9,7 @@ import pytest
 
 from dynamo_ctrl.engine.errors import Forbidden, ServerError, Unreachable
 from dynamo_ctrl.engine.memory import Core, MemoryEngine
+from dynamo_ctrl.engine.port import ListOptions
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, NAMESPACE
 from dynamo_ctrl.objects.builtin.extensions import CUSTOM_RESOURCE_DEFINITION
 from dynamo_ctrl.objects.frozen import freeze
@@ -77,6 +78,22 @@ async def test_an_unknown_kind_is_told_with_what_to_do(plain: Any, content: Any,
     with pytest.raises(UsageError) as raised:
         await applier(Core(clock=LoopClock())).apply([manifest(plain(*content))])
     assert rule in str(raised.value)
+
+
+async def test_another_version_of_a_known_kind_is_told_with_the_one_that_is_meant(plain: Any, widgets: Any) -> None:
+    core = Core(clock=LoopClock())
+    applying = Applier(MemoryEngine(core), namespace="default", known=(WIDGET,), sleep=asyncio.sleep)
+    await applying.apply([manifest(widgets)])
+    for other in ("v1alpha1", "v2"):
+        with pytest.raises(UsageError) as raised:
+            await applying.apply([manifest(plain(f"example.com/{other}", "Widget", "w", spec={}))])
+        assert str(raised.value) == (
+            f"f.yaml: Widget w: the server knows no Widget in example.com/{other}; "
+            "apiVersion: must be example.com/v1, and the spec written for it"
+        )
+    with pytest.raises(UsageError, match="knows no Widget in v1; correct apiVersion and kind"):
+        await applying.apply([manifest(plain("v1", "Widget", "w"))])
+    assert not core.list(WIDGET, ListOptions()).items
 
 
 async def test_an_object_that_breaks_a_rule_is_told_with_the_field(plain: Any, widgets: Any) -> None:

@@ -60,7 +60,7 @@ def test_flags_and_names(command: Command, arguments: tuple[str, ...], words: tu
         ("{apiVersion: v1, kind: Frob, metadata: {name: a}}", ("Frob a: the server knows no Frob in v1",)),
         (
             "{apiVersion: nvidia.com/v1alpha9, kind: DynamoGraphDeployment, metadata: {name: a}}",
-            ("knows no DynamoGraphDeployment in nvidia.com/v1alpha9", "correct apiVersion"),
+            ("knows no DynamoGraphDeployment in nvidia.com/v1alpha9", "apiVersion: must be nvidia.com/v1beta1"),
         ),
         (
             "{apiVersion: nvidia.com/v1beta1, kind: DynamoGraphDeployment, metadata: {name: a}, spec: {components: "

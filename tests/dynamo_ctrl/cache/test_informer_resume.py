@@ -197,6 +197,21 @@ async def test_r4_6_many_relists_leave_exactly_what_the_server_has(scene: Any, s
         assert it.informer.counts().pending == 0
 
 
+async def test_a_list_that_is_always_too_old_to_be_watched_is_asked_for_less_and_less(
+    scene: Any, scripted: Any, config_map: Make
+) -> None:
+    """A server whose list is older than what it remembers is not asked in a circle (kubernetes/kubernetes#133810)."""
+    engine = scripted()
+    for _ in range(100):
+        engine.page(config_map("a", 1), version=10)
+    engine.refuse_watch(*[Expired("too old resource version: 10 (90)")] * 100)
+    async with scene(engine) as it:
+        await it.passing(600)
+        assert len(engine.listed) <= 30
+        assert (it.names(), it.phase) == (["a"], Phase.STALE)
+        assert "too old" in it.informer.state.reason
+
+
 async def test_r4_22_the_ends_of_watches_are_spread(scripted: Any) -> None:
     """All informers of a process lost their server at once; they do not come back at once for ever after."""
     engine = scripted()

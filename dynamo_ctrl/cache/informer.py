@@ -12,8 +12,7 @@ from dynamo_ctrl.cache.counts import Counts
 from dynamo_ctrl.cache.delivery import Subscription
 from dynamo_ctrl.cache.index import Index
 from dynamo_ctrl.cache.selection import Selection
-from dynamo_ctrl.cache.shared_informer import SharedInformer as SharedInformer
-from dynamo_ctrl.cache.shared_informer import StateCallback
+from dynamo_ctrl.cache.shared_informer import SharedInformer, StateCallback
 from dynamo_ctrl.cache.state import Phase, SourceState
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object

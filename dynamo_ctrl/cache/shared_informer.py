@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 import structlog
 
@@ -27,9 +27,6 @@ from dynamo_ctrl.objects.kind import Kind
 from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.objects.selector import LabelSelector
 
-if TYPE_CHECKING:
-    from dynamo_ctrl.cache.informer import Informer
-
 log = structlog.get_logger()
 
 _QUIET: Final = (Phase.LIVE, Phase.STOPPED)
@@ -43,6 +40,14 @@ StateCallback: TypeAlias = Callable[[SourceState], None]
 
 Chore: TypeAlias = Callable[[Iterator[object]], None]
 """Takes the steps of a long work, now or when there is time for them."""
+
+
+class User(Protocol):
+    """A handle on a shared informer, as far as that cares."""
+
+    @property
+    def optional(self) -> bool:
+        """Whether it can do without the kind."""
 
 
 class SharedInformer(Generic[O]):
@@ -84,7 +89,7 @@ class SharedInformer(Generic[O]):
         self.readable = False
         self.visible: Mapping[str, Mapping[str, O]] = _NOTHING
         self.reflectors: list[Reflector[O]] = []
-        self.users: set[Informer[O]] = set()
+        self.users: set[User] = set()
         self._chore = chore
         self._batch = batch
         self._states = dict.fromkeys(scopes, self.state)

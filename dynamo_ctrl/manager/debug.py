@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dynamo_ctrl.cache.informer import SharedInformer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.manager.explaining import Explainer, Known, matches

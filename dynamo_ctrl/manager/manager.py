@@ -31,7 +31,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 from dynamo_ctrl.cache.cache import Cache
-from dynamo_ctrl.cache.informer import SharedInformer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.clock import Clock, SystemClock
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.engine.apply import apply

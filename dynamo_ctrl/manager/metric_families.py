@@ -9,7 +9,7 @@ from typing import Any
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from dynamo_ctrl.cache.informer import SharedInformer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.manager.events import EventRecorder

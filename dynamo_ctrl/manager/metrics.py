@@ -13,7 +13,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, GCCollector, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import Metric
 
-from dynamo_ctrl.cache.informer import SharedInformer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.clock import Clock
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.manager import metric_families as families

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import msgspec
 
-from dynamo_ctrl.cache.informer import SharedInformer
+from dynamo_ctrl.cache.shared_informer import SharedInformer
 from dynamo_ctrl.cache.state import Phase
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.engine.errors import NotFound

@@ -257,7 +257,7 @@ class Outer:
     ) -> Answer:
         key = primary.key
         self._settled.forget(key)
-        result = await _settled(answered, f"{part.program.name}: reconcile")
+        result = await _answered(answered, f"{part.program.name}: reconcile")
         try:
             if part is not self._selector:
                 result = _preceded((*steps, *part.finalizer), result)
@@ -286,7 +286,7 @@ class Outer:
     async def _finishing(self, primary: AnyObject, keeper: Finalizes[Any], now: datetime) -> Result[Any]:
         """What the finalizer's keeper wants done, and then, unless it asks for another run, the removal."""
         request = Request(primary, self._view, now)
-        wanted = await _settled(keeper.finalize(request), f"{self._definition.name}: finalize")
+        wanted = await _answered(keeper.finalize(request), f"{self._definition.name}: finalize")
         removal = Step(
             name=FINALIZER,
             effects=(RemoveFinalizer(name=keeper.finalizer),),
@@ -324,7 +324,7 @@ def _preceded(steps: tuple[Step, ...], result: Result[Any]) -> Result[Any]:
     return msgspec.structs.replace(result, steps=(*steps, *result.steps))
 
 
-async def _settled(answer: object, who: str) -> Result[Any]:
+async def _answered(answer: object, who: str) -> Result[Any]:
     result: object = await answer if isawaitable(answer) else answer
     if not isinstance(result, Result):
         raise ProgramFault(f"{who} answered {_type(result)}, not Result")

@@ -2,11 +2,14 @@
 
 The public face is what this page exports, and, by their own names, because not everybody needs them or can import them:
 
-- `dynamo_ctrl.objects.builtin` has the built-in kinds, `dynamo_ctrl.objects.schema` makes definitions of models;
+- `dynamo_ctrl.objects.builtin` has the built-in kinds, `dynamo_ctrl.objects.schema` makes definitions of models, and
+  `dynamo_ctrl.objects.readiness` says whether an object is ready;
 - `dynamo_ctrl.controller.predicate` and `dynamo_ctrl.controller.mapper` say which changes wake whom, and
   `dynamo_ctrl.controller.context` which reconcile a log line belongs to;
-- `dynamo_ctrl.engine.errors` are the answers of a server, `dynamo_ctrl.engine.kubernetes` works beside a client that is there;
-- `dynamo_ctrl.plan` tells what would be written, `dynamo_ctrl.testing` is the test kit.
+- `dynamo_ctrl.engine.errors` are the answers of a server, `dynamo_ctrl.engine.memory` is one in the process, and
+  `dynamo_ctrl.engine.kubernetes` works beside a client that is there;
+- `dynamo_ctrl.program.registry` finds installed programs, `dynamo_ctrl.plan` tells what would be written, and
+  `dynamo_ctrl.testing` is the test kit.
 
 Everything else may change.
 """

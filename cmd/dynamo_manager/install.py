@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from dynamo_ctrl.objects.errors import InvalidObject
 from dynamo_ctrl.objects.frozen import EMPTY, JsonMap
 from dynamo_ctrl.program.program import Configurable
-from dynamo_ctrl.program.registry import Loaded, guarded, load_programs
+from dynamo_ctrl.program.registry import DATA_PLANES, Loaded, guarded, load_programs
 from dynamo_manager.errors import UsageError
-
-DATA_PLANE_GROUP: Final = "dynamo_ctrl.data_planes"
-"""Entry points of programs that play what a real cluster runs by itself; only the memory engine needs them."""
 
 
 def programs(names: Sequence[str] = (), document: JsonMap = EMPTY) -> tuple[Loaded, ...]:
@@ -37,7 +33,7 @@ def programs(names: Sequence[str] = (), document: JsonMap = EMPTY) -> tuple[Load
 
 def data_plane() -> tuple[Loaded, ...]:
     """The programs of the simulated data plane. Raises as `load_programs`."""
-    return load_programs(group=DATA_PLANE_GROUP)
+    return load_programs(group=DATA_PLANES)
 
 
 def definitions(loaded: Iterable[Loaded]) -> tuple[JsonMap, ...]:

@@ -19,7 +19,10 @@ T = TypeVar("T")
 
 GROUP: Final = "dynamo_ctrl.programs"
 
-__all__ = ["GROUP", "Definition", "Loaded", "definitions", "guarded", "installed", "load_programs"]
+DATA_PLANES: Final = "dynamo_ctrl.data_planes"
+"""Entry points of programs that play what a real cluster runs by itself; only the memory engine needs them."""
+
+__all__ = ["DATA_PLANES", "GROUP", "Definition", "Loaded", "definitions", "guarded", "installed", "load_programs"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

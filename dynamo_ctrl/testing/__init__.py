@@ -4,6 +4,7 @@
 """
 
 from dynamo_ctrl.plan.passes import Suspended
+from dynamo_ctrl.testing.data_plane import data_plane
 from dynamo_ctrl.testing.fake_cache import FakeCache, NotConverged
 from dynamo_ctrl.testing.faults import FaultyEngine
 from dynamo_ctrl.testing.recording import RecordingEngine, Write
@@ -20,6 +21,7 @@ __all__ = [
     "TaskLeak",
     "VirtualLoop",
     "Write",
+    "data_plane",
     "run",
     "settle",
 ]

@@ -1,4 +1,7 @@
-"""`DYN_DEPLOYMENT_CONFIG`: JSON in the environment that sets port, replicas and resources of a component (G 3.8 step 11)."""
+"""`DYN_DEPLOYMENT_CONFIG`: JSON in the environment that sets port, replicas and resources of a component (G 3.8 step 11).
+
+The names of its fields are read in any case: `Workers` is `workers`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,8 @@ class Configured:
 
 
 def configured(main: JsonMap, component: Component) -> Configured:
-    """The container `main` after its own configuration. What the container says itself wins over resources from there.
+    """The container `main` after its own configuration. Resources from there replace those of the container, a request and its limit
+    alike, so that one never exceeds the other.
 
     Raises:
         RenderError: malformed JSON, or a value that is no quantity.
@@ -59,19 +63,19 @@ def configured(main: JsonMap, component: Component) -> Configured:
         changed["env"] = [
             {**item, "value": text} if item.get("name") == NAME else item for item in changed.get("env") or ()
         ]
-    arguments = entry.get("ServiceArgs") or {}
+    arguments = _field(entry, "ServiceArgs") or {}
     if not isinstance(arguments, dict):
         raise RenderError(_AT, f'ServiceArgs of "{key}" must be an object')
-    workers = arguments.get("workers")
+    workers = _field(arguments, "workers")
     if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool) or workers < 0):
         raise RenderError(_AT, f'ServiceArgs.workers of "{key}" must be a number of replicas')
-    resources = _resources(arguments.get("resources") or {}, key)
+    resources = _resources(_field(arguments, "resources") or {}, key)
     if resources:
         own = changed.get("resources") or {}
         changed["resources"] = {
             **own,
-            "requests": {**resources, **(own.get("requests") or {})},
-            "limits": {**resources, **(own.get("limits") or {})},
+            "requests": {**(own.get("requests") or {}), **resources},
+            "limits": {**(own.get("limits") or {}), **resources},
         }
     return Configured(changed, workers)
 
@@ -84,11 +88,18 @@ def _key(config: Mapping[str, Any], component: Component) -> str | None:
     return None
 
 
+def _field(content: Mapping[str, Any], name: str) -> Any:
+    """The value of a field: the one that is spelt like this, else one in other case, else `None`."""
+    spelt = name if name in content else next((key for key in content if key.lower() == name.lower()), name)
+    return content.get(spelt)
+
+
 def _resources(wanted: Any, key: str) -> dict[str, str]:
-    if not isinstance(wanted, dict) or not isinstance(wanted.get("custom") or {}, dict):
+    custom = _field(wanted, "custom") or {} if isinstance(wanted, dict) else None
+    if not isinstance(custom, dict):
         raise RenderError(_AT, f'ServiceArgs.resources of "{key}" must be an object')
-    pairs = {_RESOURCES[name]: wanted[name] for name in _RESOURCES if wanted.get(name) not in (None, "")}
-    pairs |= wanted.get("custom") or {}
+    found = {resource: _field(wanted, name) for name, resource in _RESOURCES.items()}
+    pairs = {resource: quantity for resource, quantity in found.items() if quantity not in (None, "")} | custom
     for name, quantity in pairs.items():
         try:
             parse_quantity(quantity)

@@ -214,6 +214,8 @@ def test_the_pod_template_of_the_user_survives_exactly(bench: Bench) -> None:
     ("config", "expected"),
     [
         pytest.param('{"Worker":{"ServiceArgs":{"workers":3}}}', 3, id="workers"),
+        pytest.param('{"Worker":{"serviceArgs":{"Workers":3}}}', 3, id="in other case"),
+        pytest.param('{"Worker":{"ServiceArgs":{"Workers":3,"workers":2}}}', 2, id="in both cases"),
         pytest.param('{"Other":{"ServiceArgs":{"workers":3}}}', None, id="another component"),
     ],
 )
@@ -226,14 +228,15 @@ def test_the_deployment_config_names_replicas(bench: Bench, config: str, expecte
 
 
 def test_the_deployment_config_sets_port_and_resources(bench: Bench) -> None:
-    config = '{"frontend":{"port":1,"ServiceArgs":{"resources":{"cpu":"2","gpu":1,"custom":{"a/b":"3"}}}}}'
-    own = {"env": [{"name": "DYN_DEPLOYMENT_CONFIG", "value": config}], "resources": {"limits": {"cpu": "4"}}}
+    config = '{"frontend":{"port":1,"ServiceArgs":{"resources":{"CPU":"2","gpu":1,"custom":{"a/b":"3"}}}}}'
+    resources = {"requests": {"cpu": "4", "memory": "1Gi"}, "limits": {"cpu": "4"}}
+    own = {"env": [{"name": "DYN_DEPLOYMENT_CONFIG", "value": config}], "resources": resources}
     [deployment] = render(bench.graph(bench.component("frontend", own, name="Web")))
     assert deployment.spec.pod_template is not None
     container = deployment.spec.pod_template["spec"]["containers"][0]
     assert container["resources"] == {
-        "requests": {"cpu": "2", "nvidia.com/gpu": "1", "a/b": "3"},
-        "limits": {"cpu": "4", "nvidia.com/gpu": "1", "a/b": "3"},
+        "requests": {"cpu": "2", "memory": "1Gi", "nvidia.com/gpu": "1", "a/b": "3"},
+        "limits": {"cpu": "2", "nvidia.com/gpu": "1", "a/b": "3"},
     }
     assert container["env"][0]["value"].startswith('{"frontend":{"port":8000,')
 

@@ -37,8 +37,8 @@ class Configured:
 
 
 def configured(main: JsonMap, component: Component) -> Configured:
-    """The container `main` after its own configuration. Resources from there replace those of the container, a request and its limit
-    alike, so that one never exceeds the other.
+    """The container `main` after its own configuration. Resources from there replace those of the container: a request
+    and its limit alike, so that one never exceeds the other.
 
     Raises:
         RenderError: malformed JSON, or a value that is no quantity.

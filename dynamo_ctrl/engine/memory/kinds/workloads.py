@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import names
-from dynamo_ctrl.engine.memory.field_error import FieldError, invalid_value, required
+from dynamo_ctrl.engine.memory.field_error import FieldError, forbidden_field, invalid_value, required, unsupported
 from dynamo_ctrl.engine.memory.kinds.filling import drop_empty, fill, section
 from dynamo_ctrl.engine.memory.kinds.pods import default_pod_spec, pod_spec_errors
 from dynamo_ctrl.engine.memory.served import Strategy, Tree
 from dynamo_ctrl.objects.selector import InvalidSelector, LabelSelector
 
 _IMMUTABLE: Final = "field is immutable"
+_PERCENT: Final = re.compile(r"[0-9]+%")
+_PERCENT_RULE: Final = (
+    "a valid percent string must be a numeric string followed by an ending '%' "
+    "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
+)
+_STRATEGIES: Final = ("Recreate", "RollingUpdate")
 _JOB_RESTARTS: Final = ("OnFailure", "Never")
 _JOB_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
 _JOB_NAMES: Final = ("batch.kubernetes.io/job-name", "job-name")
@@ -144,12 +151,46 @@ def _selector_errors(spec: Tree) -> Iterator[FieldError]:
         yield invalid_value("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
 
 
-def _workload_rules(restart: tuple[str, ...]) -> Callable[[Tree, Tree | None], list[FieldError]]:
+def _strategy_errors(spec: Tree) -> Iterator[FieldError]:
+    strategy, at = spec["strategy"], "spec.strategy.rollingUpdate"
+    if strategy["type"] not in _STRATEGIES:
+        yield unsupported("spec.strategy", {"Type": strategy["type"], "RollingUpdate": None}, _STRATEGIES)
+    elif strategy["type"] == "Recreate":
+        if strategy.get("rollingUpdate") is not None:
+            yield forbidden_field(at, "may not be specified when strategy `type` is 'Recreate'")
+    else:
+        unavailable, surge = (strategy["rollingUpdate"][name] for name in ("maxUnavailable", "maxSurge"))
+        yield from _share_errors(f"{at}.maxUnavailable", unavailable)
+        yield from _share_errors(f"{at}.maxSurge", surge)
+        if _share(unavailable) == _share(surge) == 0:
+            yield invalid_value(f"{at}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+        if isinstance(unavailable, str) and _share(unavailable) > 100:
+            yield invalid_value(f"{at}.maxUnavailable", unavailable, "must not be greater than 100%")
+
+
+def _share_errors(path: str, value: Any) -> Iterator[FieldError]:
+    if isinstance(value, str):
+        if not _PERCENT.fullmatch(value):
+            yield invalid_value(path, value, _PERCENT_RULE)
+    elif value < 0:
+        yield invalid_value(path, value, "must be greater than or equal to 0")
+
+
+def _share(value: Any) -> int:
+    if isinstance(value, str):
+        return int(value[:-1]) if _PERCENT.fullmatch(value) else 0
+    return int(value)
+
+
+def _workload_rules(
+    restart: tuple[str, ...], more: Callable[[Tree], Iterator[FieldError]] | None = None
+) -> Callable[[Tree, Tree | None], list[FieldError]]:
     def validate(new: Tree, old: Tree | None) -> list[FieldError]:
         spec = new["spec"]
         errors = [*_count_errors(spec), *_selector_errors(spec)]
         errors += names.label_errors(spec["template"]["metadata"].get("labels") or {}, "spec.template.labels")
         errors += pod_spec_errors(spec["template"]["spec"], "spec.template.spec", restart=restart)
+        errors += more(spec) if more is not None else ()
         if old is not None and spec.get("selector") != old["spec"].get("selector"):
             errors.append(invalid_value("spec.selector", spec.get("selector"), _IMMUTABLE))
         return errors
@@ -159,7 +200,9 @@ def _workload_rules(restart: tuple[str, ...]) -> Callable[[Tree, Tree | None], l
 
 _ALWAYS: Final = _workload_rules(("Always",))
 
-DEPLOYMENT: Final = Strategy(admit=_deployment, update_status=_keep_labels, validate=_ALWAYS)
+DEPLOYMENT: Final = Strategy(
+    admit=_deployment, update_status=_keep_labels, validate=_workload_rules(("Always",), _strategy_errors)
+)
 REPLICA_SET: Final = Strategy(admit=_replica_set, validate=_ALWAYS)
 STATEFUL_SET: Final = Strategy(admit=_stateful_set, validate=_ALWAYS)
 DAEMON_SET: Final = Strategy(admit=_daemon_set, validate=_ALWAYS)

@@ -26,7 +26,10 @@ def rfc3339(moment: datetime) -> str:
 class Condition(BaseModel):
     """`metav1.Condition`. Absent times and generations are left out when it is written."""
 
-    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore")
+    # Built with the first use: the first model of a process takes 10 ms, which a start need not wait for.
+    model_config = ConfigDict(
+        frozen=True, alias_generator=to_camel, populate_by_name=True, extra="ignore", defer_build=True
+    )
 
     type: Annotated[str, Field(max_length=316)]
     status: ConditionStatus

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from tests.benchmarks import page, report
 from tests.benchmarks.__main__ import PAGE, RESULTS
 from tests.benchmarks.experiments import EXPERIMENTS
 from tests.benchmarks.plan import Against, Line, at
-from tests.benchmarks.programs import Library, Programs
+from tests.benchmarks.process import ROOT
+from tests.benchmarks.programs import OURS, Library, Programs, find_programs
 from tests.benchmarks.results import compare, meets
 from tests.benchmarks.rows import LINES, ROWS
 from tests.benchmarks.run import Run, libraries, needed
@@ -96,6 +98,13 @@ def made() -> dict[str, Any]:
         "date": "2026-11-30", "machine": "2 cores", "load": 0.25, "minutes": 24.6, "rounds": 3,
         "peers": {"kopf": "1.45.2"}, "rows": rows, "failures": ["stall: no | answer"],
     }  # fmt: skip
+
+
+def test_our_modules_are_compiled_before_they_are_measured() -> None:
+    find_programs({Library.OURS}, print)
+    modules = [path for folder in OURS for path in (ROOT / folder).rglob("*.py")]
+    assert modules
+    assert [path for path in modules if not Path(cache_from_source(str(path))).exists()] == []
 
 
 def test_results_come_back_from_their_file(tmp_path: Path) -> None:

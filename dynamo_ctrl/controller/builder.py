@@ -43,6 +43,7 @@ class Watch(Generic[O]):
             read by a manager of some namespaces.
         debounce: seconds that a wake waits for others of its key, so that all of them are one run; `None` leaves it to the
             controller's options.
+        mends: what passes may be what a failed run of its key waits for: the first one ends that wait, as a new spec does.
 
     Raises:
         ValueError: a negative debounce.
@@ -55,6 +56,7 @@ class Watch(Generic[O]):
     project: Projection | None = None
     optional: bool = False
     debounce: float | None = None
+    mends: bool = False
 
     def __post_init__(self) -> None:
         """See the class."""
@@ -95,9 +97,10 @@ class Watches(Generic[P]):
         project: Projection | None = None,
         optional: bool = False,
         debounce: float | None = None,
+        mends: bool = False,
     ) -> Watches[P]:
         """Changes of an object of `kind` wake the primaries that `mapper` names."""
-        return self._and(kind, mapper, when, label_selector, project, optional, debounce)
+        return self._and(kind, mapper, when, label_selector, project, optional, debounce, mends)
 
     def reading(
         self, kind: Kind[Any], *, label_selector: str = "", project: Projection | None = None, optional: bool = False
@@ -127,6 +130,7 @@ class Watches(Generic[P]):
         project: Projection | None,
         optional: bool,
         debounce: float | None = None,
+        mends: bool = False,
     ) -> Watches[P]:
         watch = Watch(
             kind=kind,
@@ -136,6 +140,7 @@ class Watches(Generic[P]):
             project=project,
             optional=optional,
             debounce=debounce,
+            mends=mends,
         )
         return replace(self, others=(*self.others, watch))
 

@@ -35,7 +35,7 @@ from dynamo_ctrl.controller.history import Changes, History, LastRun, last_run
 from dynamo_ctrl.controller.numbers import ControllerNumbers
 from dynamo_ctrl.controller.options import ControllerOptions
 from dynamo_ctrl.controller.own import OwnWrites
-from dynamo_ctrl.controller.predicate import body_changed
+from dynamo_ctrl.controller.predicate import always, body_changed
 from dynamo_ctrl.controller.settle import Settler
 from dynamo_ctrl.controller.source import SLICE, Source
 from dynamo_ctrl.controller.sources import SourceHandle, Sources
@@ -141,7 +141,7 @@ class Controller:
             view=view,
             add=self._workers.add,
             told=self._changes.keep,
-            fresh=self._fresh if watch is self.watches.primary else None,
+            fresh=self._fresh if watch is self.watches.primary else always if watch.mends else None,
             debounce=self.options.debounce,
             numbers=self.numbers,
             clock=self._clock,

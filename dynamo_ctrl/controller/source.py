@@ -79,7 +79,8 @@ class Source(Generic[O]):
         view: what mappers may read.
         add: where keys go.
         told: hears of every change that counts; for people who ask why.
-        fresh: whether that change brings its own key a new spec, or its end (see `Standing`); `None` for other objects' changes.
+        fresh: whether that change brings its own key a new spec, or its end, or mends what failed (see `Standing`); `None` where
+            none does.
         debounce: seconds that a wake waits for others of its key, unless the watch says otherwise.
         numbers: where failures are counted.
         clock: for slices of time.

@@ -53,7 +53,8 @@ class Standing:
         failures: failed runs; those that ended inside the wait for an earlier one are not counted again.
         conflicts: runs in a row that ended in a conflict.
         progress: runs in a row that asked to be run again at once.
-        not_before: the end of the wait. No run starts earlier, but for one that a new spec, a deletion or a new API causes.
+        not_before: the end of the wait. No run starts earlier, but for one that a new spec, a deletion, a new API or a
+            mended cause (`Watch.mends`) brings.
         spent: whether that one run was had in this wait.
     """
 

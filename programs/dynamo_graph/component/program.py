@@ -28,6 +28,7 @@ from dynamo_graph.component.needs import MakeKeys
 from dynamo_graph.component.rbac_labels import MANAGED_BY_OPERATOR
 from dynamo_graph.component.rsa_keys import RsaKeys
 from dynamo_graph.component_deployment.surroundings import registries_only
+from dynamo_graph.contested import GRAPHS, freed, graphs_in_conflict
 from dynamo_graph.graph.selection import COMPONENT
 from dynamo_graph.namespaces import heard
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, identity_only
@@ -47,6 +48,7 @@ class ComponentProgram:
     watches: Watches[DynamoGraphDeployment] = (
         watching(DYNAMO_GRAPH_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DYNAMO_COMPONENT_DEPLOYMENT)
+        .mapping(DYNAMO_COMPONENT_DEPLOYMENT, graphs_in_conflict, when=freed, mends=True)
         .mapping(SERVICE_ACCOUNT, graphs_of, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .owning(ROLE, when=_lost, label_selector=MANAGED_BY_OPERATOR)
         .mapping(ROLE_BINDING, graphs_of, when=_lost, label_selector=MANAGED_BY_OPERATOR)
@@ -57,7 +59,7 @@ class ComponentProgram:
         .mapping(POD, by_label(Label.GRAPH), when=drain_changed, label_selector=Label.SELECTOR, project=slim_pod)
         .reading(SECRET, project=registries_only)
         .reading(LEADER_WORKER_SET, project=identity_only, optional=True)
-        .indexing(BY_COMPONENT)
+        .indexing(BY_COMPONENT, GRAPHS)
     )
 
     def __init__(

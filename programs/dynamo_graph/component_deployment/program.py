@@ -33,6 +33,7 @@ from dynamo_graph.component_deployment.devices import (
 from dynamo_graph.component_deployment.model_service import BY_OWNER, concerns_owners
 from dynamo_graph.component_deployment.status import AVAILABLE, RECONCILING
 from dynamo_graph.component_deployment.surroundings import registries_only
+from dynamo_graph.contested import COMPONENTS, components_in_conflict, freed
 from dynamo_graph.namespaces import heard
 from dynamo_graph.orchestrators import LEADER_WORKER_SET, POD_GROUP
 from dynamo_graph.pods.indexes import BY_SELECTOR
@@ -50,9 +51,12 @@ class ComponentDeploymentProgram:
     watches: Watches[DynamoComponentDeployment] = (
         watching(DYNAMO_COMPONENT_DEPLOYMENT, when=spec_or_deletion_changed)
         .owning(DEPLOYMENT)
+        .mapping(DEPLOYMENT, components_in_conflict, when=freed, mends=True)
         .owning(LEADER_WORKER_SET, optional=True)
+        .mapping(LEADER_WORKER_SET, components_in_conflict, when=freed, optional=True, mends=True)
         .owning(POD_GROUP, label_selector=Label.LEGACY_INSTANCE, optional=True)
         .owning(SERVICE, when=concerns_owners, every_owner=True)
+        .mapping(SERVICE, components_in_conflict, when=freed, mends=True)
         .owning(INGRESS)
         .owning(VIRTUAL_SERVICE, optional=True)
         .mapping(POD, to_deployment, when=crash_loop_moved, label_selector=Label.SELECTOR, project=slim_pod)
@@ -61,7 +65,7 @@ class ComponentDeploymentProgram:
         .reading(RESOURCE_CLAIM, optional=True)
         .reading(RESOURCE_CLAIM_TEMPLATE, optional=True)
         .reading(DEVICE_CLASS, optional=True)
-        .indexing(BY_SELECTOR, BY_OWNER)
+        .indexing(BY_SELECTOR, BY_OWNER, COMPONENTS)
     )
 
     def __init__(self, config: OperatorConfig | None = None) -> None:

@@ -16,6 +16,7 @@ from dynamo_ctrl.controller.answer import Answer
 from dynamo_ctrl.controller.builder import Watch, watching
 from dynamo_ctrl.controller.controller import Controller
 from dynamo_ctrl.controller.mapper import by_label
+from dynamo_ctrl.controller.predicate import deleted
 from dynamo_ctrl.controller.source import SLICE, Source
 from dynamo_ctrl.objects.builtin.core import CONFIG_MAP, SECRET
 from dynamo_ctrl.objects.key import Key
@@ -177,6 +178,28 @@ async def test_r4_33b_a_child_of_a_key_that_backs_off_brings_nothing_forward(new
         arena.edit("s", SECRET, data={"x": "eA=="})
         await asyncio.sleep(1)
         assert runs == before
+
+
+async def test_what_mends_a_failure_runs_its_key_once_in_the_middle_of_a_long_back_off(new_arena: Any) -> None:
+    arena = new_arena()
+    runs = 0
+
+    def reconcile(key: Key) -> Answer:
+        nonlocal runs
+        runs += 1
+        return Answer(error=OSError("the name is taken"))
+
+    watches = watching(CONFIG_MAP).mapping(SECRET, FOR, when=deleted, mends=True)
+    async with arena.running(arena.controller(watches), reconcile):
+        for name in ("s", "t"):
+            arena.put(name, kind=SECRET, labels={"for": "a"})
+        arena.put("a")
+        await asyncio.sleep(100)
+        before = runs
+        for name in ("s", "t"):
+            arena.core.delete(SECRET, Key("default", name))
+            await asyncio.sleep(0.01)
+        assert runs == before + 1, "had once in a wait"
 
 
 async def test_a_new_spec_that_the_reconcile_wrote_itself_passes_nothing(new_arena: Any) -> None:

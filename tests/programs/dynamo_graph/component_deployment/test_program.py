@@ -298,7 +298,7 @@ def test_a_deleted_component_deployment_goes_with_its_children() -> None:
 
 
 def watch_of(kind: Any) -> Any:
-    (watch,) = (watch for watch in ComponentDeploymentProgram.watches.others if watch.kind == kind)
+    (watch,) = (watch for watch in ComponentDeploymentProgram.watches.others if watch.kind == kind and not watch.mends)
     assert watch.mapper is not None
     return watch
 

@@ -219,6 +219,6 @@ def test_changes_of_an_owned_service(change: Change[Any], wakes: bool) -> None:
 
 @pytest.mark.parametrize("change", [Change(None, CHILD), Change(CHILD, CHILD), Change(CHILD, None)])
 def test_every_change_of_an_owned_component_deployment_wakes(change: Change[Any]) -> None:
-    (watch,) = (watch for watch in ComponentProgram.watches.others if watch.kind == DCD)
+    (watch,) = (watch for watch in ComponentProgram.watches.others if watch.kind == DCD and not watch.mends)
     assert watch.mapper is not None
     assert watch.when(change)

@@ -301,13 +301,13 @@ class Simulation:
         loop = self._loop
         deadline = loop.time() + patience
         while True:
+            await asyncio.sleep(LOOK_EVERY)  # who was told to stop is about to
             quiet = loop.time() - self._last_write() >= QUIET and not self._work()
             if quiet and not self.unrest():
                 return
             if loop.time() > deadline:
                 last = "\n".join(str(arrival) for arrival in self.writes()[-5:])
                 raise NotAtRest("\n".join([*self.unrest(), f"the last writes:\n{last}"]))
-            await asyncio.sleep(LOOK_EVERY)
 
     def unrest(self) -> list[str]:
         """What is left to be done, or to be seen."""

@@ -75,6 +75,20 @@ def test_a_world_that_is_well_has_no_faults() -> None:
     played(scene)
 
 
+def test_a_leader_that_was_just_told_to_stop_is_not_at_rest() -> None:
+    async def scene(world: Simulation) -> None:
+        first = world.start("one")
+        await world.rest()
+        world.start("two")
+        assert first.manager is not None
+        first.manager.stop()
+        await world.rest()
+        assert not first.running
+        assert await world.passes() == []
+
+    played(scene)
+
+
 def test_it_does_not_rest_while_nobody_leads() -> None:
     async def scene(world: Simulation) -> None:
         assert world.unrest() == ["nobody leads"]

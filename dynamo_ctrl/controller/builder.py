@@ -153,7 +153,10 @@ def watching(
     project: Projection | None = None,
     debounce: float | None = None,
 ) -> Watches[P]:
-    """Start from the primary kind: its own changes wake it."""
+    """Start from the primary kind: its own changes wake it, those that pass `when`.
+
+    Once the program has answered with a status, one that somebody else writes wakes it as well, whatever `when` says.
+    """
     primary = Watch(
         kind=kind, mapper=to_self, when=when, label_selector=label_selector, project=project, debounce=debounce
     )

@@ -15,6 +15,7 @@ Contract:
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import structlog
@@ -41,6 +42,7 @@ from dynamo_ctrl.controller.source import SLICE, Source
 from dynamo_ctrl.controller.sources import SourceHandle, Sources
 from dynamo_ctrl.controller.workers import Workers
 from dynamo_ctrl.objects.key import Key
+from dynamo_ctrl.objects.object import Object
 from dynamo_ctrl.queue.causes import Cause
 from dynamo_ctrl.queue.entry import LOW, NORMAL
 from dynamo_ctrl.queue.fifo import Fifo
@@ -68,6 +70,9 @@ class Controller:
         queue: the keys.
         numbers: what is counted.
         written: who has to be told of the writes of the reconciles. It tells the cache.
+        owns_status: asked whether the reconciles keep the primary's status. While they do, a change of it by anybody else wakes
+            its key, whatever the watch says: a status that somebody overwrote would stay wrong for ever, and so would one that
+            a leader before us wrote after we had looked.
 
     Raises:
         ValueError: one kind is watched with two selectors or projections, so that a read of it would be ambiguous.
@@ -97,6 +102,7 @@ class Controller:
             conflicts=options.conflicts,
             max_progress=options.max_progress,
         )
+        self.owns_status: Callable[[], bool] = lambda: False
         self._history = History()
         self._changes = Changes()
         self._working = False
@@ -142,6 +148,7 @@ class Controller:
             add=self._workers.add,
             told=self._changes.keep,
             fresh=self._fresh if watch is self.watches.primary else always if watch.mends else None,
+            drifted=self._drifted if watch is self.watches.primary else None,
             debounce=self.options.debounce,
             numbers=self.numbers,
             clock=self._clock,
@@ -152,8 +159,17 @@ class Controller:
         """Whether somebody else gave the primary a new spec, or it is going."""
         if not body_changed(change):
             return False
-        new = change.new
-        return new is None or not self._own.own(str(new.kind), new.key, new.metadata.resource_version)
+        return change.new is None or not self._ours(change.new)
+
+    def _drifted(self, change: Change[Any]) -> bool:
+        """Whether somebody else changed the status that the reconciles keep."""
+        old, new = change.old, change.new
+        if old is None or new is None or not self.owns_status() or self._ours(new):
+            return False
+        return bool(old.section("status") != new.section("status"))
+
+    def _ours(self, obj: Object[Any, Any]) -> bool:
+        return self._own.own(str(obj.kind), obj.key, obj.metadata.resource_version)
 
     # -- what others ask
 

@@ -81,6 +81,7 @@ class Source(Generic[O]):
         told: hears of every change that counts; for people who ask why.
         fresh: whether that change brings its own key a new spec, or its end, or mends what failed (see `Standing`); `None` where
             none does.
+        drifted: whether that change counts though the watch says otherwise.
         debounce: seconds that a wake waits for others of its key, unless the watch says otherwise.
         numbers: where failures are counted.
         clock: for slices of time.
@@ -99,6 +100,7 @@ class Source(Generic[O]):
         log: FilteringBoundLogger,
         told: Callable[[str, Change[O]], None] = lambda source, change: None,
         fresh: Callable[[Change[O]], bool] | None = None,
+        drifted: Callable[[Change[O]], bool] | None = None,
         debounce: float = 0.0,
     ) -> None:
         self.watch = watch
@@ -109,6 +111,7 @@ class Source(Generic[O]):
         self._add = add
         self._told = told
         self._fresh = fresh
+        self._drifted = drifted
         self._debounce = debounce if watch.debounce is None else watch.debounce
         self._numbers = numbers
         self._clock = clock
@@ -189,7 +192,7 @@ class Source(Generic[O]):
             self._failed(change.key, waiting, error)
 
     def _map(self, change: Change[O], mapper: Mapper[O]) -> Iterator[None]:
-        if not self.watch.when(change):
+        if not self.watch.when(change) and (self._drifted is None or not self._drifted(change)):
             return
         old, new = change.old, change.new
         before = "" if old is None else old.metadata.resource_version

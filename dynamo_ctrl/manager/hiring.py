@@ -93,6 +93,7 @@ class Hiring:
             clock=self._clock,
             log=self._log,
         )
+        controller.owns_status = lambda: outer.owns_status
         self._debug.attach(controller, outer.traces)
         return controller, outer.reconcile
 

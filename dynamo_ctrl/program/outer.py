@@ -96,6 +96,7 @@ class Outer:
 
     Attributes:
         traces: what the last attempts did.
+        owns_status: whether some attempt has answered with a status: from then on it is the programs' own.
     """
 
     def __init__(
@@ -111,6 +112,7 @@ class Outer:
         log: FilteringBoundLogger | None = None,
     ) -> None:
         self.traces = Traces()
+        self.owns_status = False
         self._log = (log if log is not None else structlog.get_logger()).bind(controller=definition.name)
         self._definition = definition
         self._kind = definition.kind
@@ -258,6 +260,8 @@ class Outer:
         key = primary.key
         self._settled.forget(key)
         result = await _answered(answered, f"{part.program.name}: reconcile")
+        if result.status is not None:
+            self.owns_status = True
         try:
             if part is not self._selector:
                 result = _preceded((*steps, *part.finalizer), result)

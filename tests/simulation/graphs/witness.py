@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from dynamo_ctrl.engine.memory import Core
 from dynamo_ctrl.engine.port import WatchOptions
+from dynamo_ctrl.objects.builtin.apps import DEPLOYMENT, REPLICA_SET
 from dynamo_ctrl.objects.builtin.core import POD, Pod
 from dynamo_ctrl.objects.kind import Kind
 from dynamo_graph.api.component import Component
@@ -26,7 +27,7 @@ from dynamo_graph.api.predicates import workers
 from dynamo_graph.component.rollout_arithmetic import DEFAULT_SHARE, budget
 from dynamo_graph.render.template import annotations_of
 
-WATCHED: Final[tuple[Kind[Any], ...]] = (DGD, DCD, POD)
+WATCHED: Final[tuple[Kind[Any], ...]] = (DGD, DCD, DEPLOYMENT, REPLICA_SET, POD)
 
 
 @dataclass(slots=True)
@@ -87,7 +88,7 @@ class Witness:
             before = self._there[kind].pop(obj.metadata.uid, None)
             if event.type != "DELETED":
                 self._there[kind][obj.metadata.uid] = obj
-            if kind is not POD and before is not None:
+            if kind in (DGD, DCD) and before is not None:
                 self._never_back(before, obj)
         self._within_bounds()
 
@@ -131,8 +132,17 @@ class Witness:
         return sum(each.spec.desired_replicas for each in found)
 
     def _serving(self, graph: DynamoGraphDeployment, component: Component) -> int:
-        labels = {Label.GRAPH: graph.metadata.name, Label.COMPONENT: component.name}.items()
-        return sum(available(pod) and labels <= pod.metadata.labels.items() for pod in self._there[POD].values())
+        """Pods of that component that are available; those of an earlier graph of that name are another's."""
+        pods = (pod for pod in self._there[POD].values() if pod.metadata.labels.get(Label.COMPONENT) == component.name)
+        return sum(available(pod) and self._graph_of(pod) == graph.metadata.uid for pod in pods)
+
+    def _graph_of(self, pod: Pod) -> str:
+        """The uid of the graph to which that Pod belongs, "" for none."""
+        owner = pod.metadata.controller
+        for kind in (REPLICA_SET, DEPLOYMENT, DCD):
+            held = None if owner is None else self._there[kind].get(owner.uid)
+            owner = None if held is None else held.metadata.controller
+        return "" if owner is None else owner.uid
 
     def _fault(self, text: str) -> None:
         if not self.faults or not self.faults[-1].endswith(text):

@@ -46,6 +46,9 @@ BY_THE_WAY: Final = frozenset(
 )
 """Fields that tell of the way to a state, not of the state; so does the order of conditions."""
 
+OVER: Final = "OwnershipConflictResolved"
+"""The reason of a condition that tells that something was in the way once."""
+
 NAMED: Final = re.compile(r'ReplicaSet "[^"]*"')
 """A ReplicaSet in a message. Its name comes from a template in which the way is told."""
 
@@ -135,5 +138,10 @@ def _without_the_way(value: Any) -> Any:
         kept = {key: _without_the_way(each) for key, each in value.items() if key not in BY_THE_WAY}
         return {key: each for key, each in kept.items() if each != {}}
     if isinstance(value, list):
-        return sorted((_without_the_way(each) for each in value), key=repr)
+        return sorted((_without_the_way(each) for each in value if not _is_over(each)), key=repr)
     return NAMED.sub("ReplicaSet", value) if isinstance(value, str) else value
+
+
+def _is_over(value: Any) -> bool:
+    """Whether that is a condition which says that what it is about is over."""
+    return isinstance(value, dict) and value.get("reason") == OVER

@@ -75,6 +75,7 @@ def play(
                 reconciles=sum(_reconciles(each.numbers) for one in managers for each in one.controllers),
             )
             faults = [*witness.faults, *orphans(world.core), *world.faults()]
+            faults += witness.shortages if act is None else ()
             faults += [f"written at rest: {write}" for write in await world.passes() if write.who != "beside"]
         if faults:
             raise AssertionError("\n".join(faults))

@@ -1,7 +1,8 @@
 """Graphs are made, rolled, rolled back, restarted, scaled, broken, mended and deleted, while everything befalls their managers.
 
-What comes of it is what comes of making the last graphs at once in a calm world; on the way both bounds of every rollout hold in
-each state of the server, statuses never go back, and who does not lead does not write.
+What comes of it is what comes of making the last graphs at once in a calm world; on the way no rollout asks for more than it may
+in any state of the server, statuses never go back, and who does not lead does not write. In calm weather enough Pods are
+available as well, all the time.
 """
 
 from __future__ import annotations

@@ -4,6 +4,10 @@
   deployments never ask for more than its surge allows together (G 3.6.4). Where it is scaled, the least and the most that were
   ever wanted count.
 - No status tells of an older generation than it did before.
+
+What is available is told to a manager by statuses, which a storm holds up for as long as it likes: who is told late that Pods
+have come takes away some that he believes not to be there, and nobody could know better. So too few Pods are told apart from the
+rest.
 """
 
 from __future__ import annotations
@@ -70,10 +74,12 @@ class Witness:
 
     Attributes:
         faults: what did not hold, in words.
+        shortages: when too few Pods were available, in words.
     """
 
     core: Core
     faults: list[str] = field(default_factory=list)
+    shortages: list[str] = field(default_factory=list)
     _there: dict[Kind[Any], dict[str, Any]] = field(default_factory=lambda: {kind: {} for kind in WATCHED})
     _bounds: dict[tuple[str, str], Bounds] = field(default_factory=dict)
 
@@ -95,7 +101,7 @@ class Witness:
     def _never_back(self, before: Any, now: Any) -> None:
         last, told = before.status.observed_generation, now.status.observed_generation
         if told < last:
-            self._fault(f"{now.ref} tells of generation {told} after it told of {last}")
+            self._tell(self.faults, f"{now.ref} tells of generation {told} after it told of {last}")
 
     def _within_bounds(self) -> None:
         known = dict(self._bounds)
@@ -111,9 +117,9 @@ class Witness:
             if not bounds.served:
                 continue
             if asked > bounds.most:
-                self._fault(f"{where}: {asked} replicas are asked for, and {bounds.most} may be")
+                self._tell(self.faults, f"{where}: {asked} replicas are asked for, and {bounds.most} may be")
             if serving < bounds.least:
-                self._fault(f"{where}: {serving} replicas are available, and {bounds.least} must be")
+                self._tell(self.shortages, f"{where}: {serving} replicas are available, and {bounds.least} must be")
 
     def _components(self) -> Iterator[tuple[DynamoGraphDeployment, Component]]:
         """The worker components of all graphs that are not being deleted."""
@@ -144,6 +150,6 @@ class Witness:
             owner = None if held is None else held.metadata.controller
         return "" if owner is None else owner.uid
 
-    def _fault(self, text: str) -> None:
-        if not self.faults or not self.faults[-1].endswith(text):
-            self.faults.append(f"{self.core.clock.monotonic():.3f}: {text}")
+    def _tell(self, where: list[str], text: str) -> None:
+        if not where or not where[-1].endswith(text):
+            where.append(f"{self.core.clock.monotonic():.3f}: {text}")

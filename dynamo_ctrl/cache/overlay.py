@@ -4,7 +4,8 @@ Contract:
 
 - A write's answer takes the place of the stored object in the content itself, and a deletion takes the object away: get, list,
   index, label and owner reads see it at no extra cost. What the watch told last is remembered beside it: subscribers are told
-  about changes of that, and it comes back where a write turns out not to concern the informer.
+  about changes of that, and it comes back where a write turns out not to concern the informer. They are also told of the end of
+  an object that we made and the watch never told.
 - An entry goes as soon as the store stands for its version or a later one, for a deletion as soon as the uid is gone; a
   consistent list that was begun after the write overtakes it whatever the versions say (a restored server counts anew).
 - Bounded: beyond `limit` entries the oldest is given up, and readers see again what the watch told of that key.

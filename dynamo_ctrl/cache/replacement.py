@@ -81,7 +81,11 @@ class Staging(Generic[O]):
             self.content.put(old)
 
     def arrived(self, before: Mapping[Where, O | None]) -> None:
-        """It is what readers see now. `before`: what had been told of the keys that we had written ourselves until then."""
+        """It is what readers see now.
+
+        `before`: what had been told of the keys that we had written ourselves until then, and instead of nothing what we had made
+        there and is gone.
+        """
         self._before = before
 
     # --- what it changed
@@ -92,6 +96,7 @@ class Staging(Generic[O]):
         To be read after the replacement and before the next event of that scope; own writes may come in between.
         """
         if self._fresh:
+            yield self._written_and_gone()
             yield from self._everything()
             return
         yield from self._missing()
@@ -123,10 +128,14 @@ class Staging(Generic[O]):
                     for name in gone
                     if (namespace, name) not in before and own.told((namespace, name), content) is None
                 ]
-        yield [
+        yield self._written_and_gone()
+
+    def _written_and_gone(self) -> Batch[O]:
+        """Also what nobody told of: we made it after the replacement was begun, readers had seen it, and it is not there."""
+        return [
             Change(old, None, inferred=True)
-            for at, old in before.items()
-            if old is not None and own.told(at, content) is None
+            for at, old in self._before.items()
+            if old is not None and self._own.told(at, self.content) is None
         ]
 
     def _pairs(self) -> Iterator[Sequence[tuple[O | None, O]]]:

@@ -2,7 +2,8 @@
 
 One scope is one namespace, or "" for all of them; each is followed by a watcher of its own and is replaced by itself. No reader
 ever sees a half of a replacement (`dynamo_ctrl.cache.replacement`), or an object without its index entries. What is told about
-changes concerns what the server told, never our own writes (`dynamo_ctrl.cache.overlay`).
+changes concerns what the server told, never our own writes (`dynamo_ctrl.cache.overlay`); but that something we made is gone is
+told even if the server never told of it: readers had seen it.
 """
 
 from __future__ import annotations
@@ -148,6 +149,8 @@ class Store(Generic[O]):
             told = content.get(at)
             if entry.turn <= since or self.own.overtaken(entry, told, version):
                 self.own.drop(at)
+                if entry.told is None and told is None:
+                    before[at] = written.get(at)  # what we made came and went, and readers had seen it
                 continue
             entry.told = told
             own = written.get(at)

@@ -291,3 +291,23 @@ def test_an_index_declared_late_finds_own_writes_and_a_wrong_one_is_refused(conf
     assert names(store.by_index("data", "v")) == ["a"]
     with pytest.raises(ValueError, match="data"):
         store.add_index(Index("data", CONFIG_MAP, lambda obj: ()))
+
+
+@pytest.mark.parametrize("consistent", [True, False])
+def test_what_we_made_and_the_server_never_told_of_is_told_when_it_is_gone(config_map: Make, consistent: bool) -> None:
+    store = over(config_map("b", 1))
+    store.wrote(own := config_map("a", 11))
+    since = store.own.turn if consistent else -1
+    (change,) = replace(store, config_map("b", 1), version="12", since=since)
+    assert (change.old, change.new) == (own, None)
+    assert store.get(AT) is None
+    assert not store.own
+
+
+def test_what_we_made_and_a_list_has_is_new(config_map: Make) -> None:
+    store = over(config_map("b", 1))
+    store.wrote(own := config_map("a", 11))
+    (change,) = replace(store, config_map("b", 1), config_map("a", 11), version="12")
+    assert change.old is None
+    assert change.new is not None
+    assert change.new.metadata == own.metadata

@@ -225,6 +225,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         staging, content = self.staged.pop(scope)
         since = self.begun[scope] if consistent else -1
+        made = {key: own.obj for key, own in self.own.items() if own.obj is not None and key not in self.told}
         self.store.replace(staging, str(self.version), since=since)
         self.told = {key: obj for key, obj in self.told.items() if scope not in ("", key.namespace)} | content
         for key, own in list(self.own.items()):
@@ -235,7 +236,10 @@ class StoreMachine(RuleBasedStateMachine):
         changes = [change for batch in staging.changes() for change in batch]
         shapes = [(change.old is not None, change.new is not None) for change in changes]
         assert shapes == sorted(shapes, key=[(True, False), (True, True), (False, True)].index), "R 3.3: the order"
-        self.tell(changes)
+        gone = {key: obj for key, obj in made.items() if key not in self.own and key not in self.told}
+        ends = {change.key: change.old for change in changes if change.key in gone}
+        assert ends == gone, "what we made and the server never told of is gone"
+        self.tell(change for change in changes if change.key not in gone)
         for _ in staging.release():
             pass
         assert self.store.version(namespace) == str(self.version)

@@ -8,7 +8,8 @@ Contract:
   an object that we made and the watch never told.
 - An entry goes as soon as the store stands for its version or a later one, for a deletion as soon as the uid is gone; a
   consistent list that was begun after the write overtakes it whatever the versions say (a restored server counts anew).
-- Bounded: beyond `limit` entries the oldest is given up, and readers see again what the watch told of that key.
+- Bounded: beyond `limit` entries the oldest is given up, and readers see again what the watch told of that key. If that is
+  nothing, subscribers are told of the end of what readers had seen: it may be over before the watch tells anything of it.
 
 This module holds the entries and their rules; `dynamo_ctrl.cache.store` applies them.
 """

@@ -218,12 +218,12 @@ class SharedInformer(Generic[O]):
             return
         own = self.intake.own(obj)
         if own is not None:
-            self.store.wrote(own, selected=self.selection.matches(obj))
+            self._offer(self.store.wrote(own, selected=self.selection.matches(obj)))
 
     def deleted(self, at: Where, uid: str) -> None:
         """An object that we deleted."""
         if self.state.phase is not Phase.STOPPED:
-            self.store.deleted(at, uid)
+            self._offer(self.store.deleted(at, uid))
 
     # --- for reflectors (`dynamo_ctrl.cache.sink`)
 

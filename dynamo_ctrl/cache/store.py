@@ -183,42 +183,47 @@ class Store(Generic[O]):
 
     # --- what we write
 
-    def wrote(self, obj: O, *, selected: bool = True) -> None:
+    def wrote(self, obj: O, *, selected: bool = True) -> Changes[O]:
         """A write's answer. `selected`: whether it belongs to what the informer follows; if not, it is hidden."""
         at = where(obj)
         content = self._content(at[0])
         version = obj.metadata.resource_version
         if content is None or not self._older(self.version(at[0]), version):
-            return
+            return ()
         told = self.own.told(at, content)
         if not self.own.is_news(at, told, version):
-            return
+            return ()
         if selected:
             seen = content.get(at)
             if seen is not None:
                 obj.inherit(seen)
             content.put(obj)
         elif told is None and self.own.get(at) is None:
-            return
+            return ()
         else:
             content.remove(at)
-        self._record(at, told, obj.metadata.uid, version)
+        return self._record(at, told, obj.metadata.uid, version)
 
-    def deleted(self, at: Where, uid: str) -> None:
+    def deleted(self, at: Where, uid: str) -> Changes[O]:
         """The object with that uid is gone."""
         content = self._content(at[0])
         if content is None:
-            return
+            return ()
         told, seen = self.own.told(at, content), content.get(at)
         if any(obj is not None and obj.metadata.uid == uid for obj in (told, seen)):
             content.remove(at)
-            self._record(at, told, uid, "")
+            return self._record(at, told, uid, "")
+        return ()
 
-    def _record(self, at: Where, told: O | None, uid: str, version: str) -> None:
+    def _record(self, at: Where, told: O | None, uid: str, version: str) -> Changes[O]:
+        """Keep an own write. What that gives up of another one is told, if nobody else will tell of it."""
         self.own.record(at, told, uid, version)
         excess = self.own.excess()
-        if excess is not None:
-            self._give_up(excess)
+        if excess is None:
+            return ()
+        made = self.get(excess)
+        self._give_up(excess)
+        return () if made is None or self.get(excess) is not None else (Change(made, None, inferred=True),)
 
     def _give_up(self, at: Where) -> None:
         """Readers see again what the watch told."""

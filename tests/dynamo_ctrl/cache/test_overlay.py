@@ -260,11 +260,12 @@ def test_a_consistent_list_begun_after_the_write_wins_whatever_the_versions_say(
 
 
 def test_the_oldest_entry_is_given_up_beyond_the_limit(config_map: Make) -> None:
-    store = over(limit=2)
-    for number, name in enumerate("abc"):
-        store.wrote(config_map(name, 11 + number))
-    assert names(store.list()) == ["b", "c"]
+    store = over(config_map("b", 1), limit=2)
+    made = [config_map(name, 11 + number) for number, name in enumerate("abcd")]
+    told = [change for obj in made for change in store.wrote(obj)]
+    assert names(store.list()) == ["b", "c", "d"]
     assert len(store.own) == 2
+    assert told == [Change(made[0], None, inferred=True)], "of b the watch will tell"
 
 
 def test_before_the_first_list_own_writes_are_kept(config_map: Make) -> None:

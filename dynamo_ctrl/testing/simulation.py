@@ -194,6 +194,7 @@ class Simulation:
         self.replicas: list[Replica] = []
         self.ends: list[Exception] = []
         self._keepers: list[asyncio.Task[None]] = []
+        self._plane: list[Replica] = []
         for kind in kinds:
             self.core.register(kind)
         made = [*programs(), *(beside() if beside is not None else ())]
@@ -208,7 +209,7 @@ class Simulation:
 
     async def __aenter__(self) -> Self:
         if self._beside is not None:
-            self._plane = Replica("beside", Wire(self.server, "beside"), self._loop, self._others)
+            self._plane.append(Replica("beside", Wire(self.server, "beside"), self._loop, self._others))
         return self
 
     async def __aexit__(
@@ -216,7 +217,7 @@ class Simulation:
     ) -> None:
         for keeper in self._keepers:
             keeper.cancel()
-        everybody = [*self.replicas, *([self._plane] if self._beside is not None else [])]
+        everybody = [*self.replicas, *self._plane]
         for replica in everybody:
             replica.bury()
         if tasks := [*self._keepers, *(replica.task for replica in everybody)]:
@@ -326,7 +327,7 @@ class Simulation:
         ]
 
     def _watching(self) -> list[Replica]:
-        return [replica for replica in self.replicas if replica.running]
+        return [replica for replica in (*self.replicas, *self._plane) if replica.running]
 
     def writes(self) -> list[Arrival]:
         """The writes that changed something, those to Leases left out."""

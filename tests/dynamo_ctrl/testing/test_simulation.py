@@ -52,9 +52,16 @@ class Restless(Steady):
         return Result(steps=(Step(name="count", effects=(PatchPrimary(patch=patch),)),))
 
 
-def played(scene: Scene, program: type[Steady] = Steady) -> None:
+class Beside(Steady):
+    """What another process runs."""
+
+    name = "beside"
+
+
+def played(scene: Scene, program: type[Steady] = Steady, beside: type[Steady] | None = None) -> None:
     async def main() -> None:
-        async with Simulation(lambda: [program()], kinds=[WIDGET]) as world:
+        others = None if beside is None else lambda: [beside()]
+        async with Simulation(lambda: [program()], kinds=[WIDGET], beside=others) as world:
             world.core.create(NAMESPACE, "", NAMESPACE.object({"metadata": {"name": "ns"}}).raw)
             world.core.create(WIDGET, "ns", widget().raw)
             await scene(world)
@@ -176,3 +183,16 @@ def test_who_is_kept_is_started_anew_when_it_loses_its_lease() -> None:
         assert world.leader.name == "one.2"
 
     played(scene)
+
+
+def test_a_world_does_not_rest_before_a_data_plane_sees_what_the_server_has() -> None:
+    async def scene(world: Simulation) -> None:
+        world.start("one")
+        await world.rest()
+        world.server.restart(behind=0, for_=40.0)
+        world.core.create(WIDGET, "ns", widget("another").raw)
+        assert any(fault.startswith("beside: ") for fault in world.unrest())
+        await world.rest()
+        assert world.faults() == []
+
+    played(scene, beside=Beside)

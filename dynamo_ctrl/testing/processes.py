@@ -8,6 +8,8 @@ Contract:
 - A frozen process takes no step, whatever happens around it; time and the other processes go on. Thawed, it goes on where it was:
   this is SIGSTOP and SIGCONT. A process that is never thawed is a crash.
 - With a seed, which callback of those that are ready comes next is drawn from it.
+- A run is the same each time: tasks come out of a set (those of a group that is cancelled) by their numbers, not by where they
+  happen to lie in memory.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import contextvars
 import heapq
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
+from itertools import count
 from random import Random
 from typing import Any, Final, TypeVar
 
@@ -29,6 +32,17 @@ WORLD: Final = ""
 
 PROCESS: Final = contextvars.ContextVar("PROCESS", default=WORLD)
 """The name of the process that runs."""
+
+
+class _Numbered(asyncio.Task[T]):
+    """A task with a place of its own in every set."""
+
+    def __init__(self, number: int, coroutine: Coroutine[Any, Any, T], **options: Any) -> None:
+        self._number = number  # first: the loop's list of tasks is a set as well
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self._number
 
 
 class ProcessLoop(VirtualLoop):
@@ -50,6 +64,11 @@ class ProcessLoop(VirtualLoop):
         self._plans: dict[tuple[str, int], Callable[[], None]] = {}
         self._frozen: dict[str, deque[asyncio.Handle]] = {}
         super().__init__()
+        self._numbers = count()
+        self.set_task_factory(self._numbered)
+
+    def _numbered(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        return _Numbered(next(self._numbers), coroutine, loop=loop, **options)
 
     def at_step(self, process: str, number: int, happens: Callable[[], None]) -> None:
         """Call `happens` right before the step of `process` with that number, counted from 1."""

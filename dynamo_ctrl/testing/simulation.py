@@ -19,6 +19,7 @@ Contract:
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
@@ -195,6 +196,7 @@ class Simulation:
         self.ends: list[Exception] = []
         self._keepers: list[asyncio.Task[None]] = []
         self._plane: list[Replica] = []
+        self._collects = False
         for kind in kinds:
             self.core.register(kind)
         made = [*programs(), *(beside() if beside is not None else ())]
@@ -208,6 +210,8 @@ class Simulation:
             self.core.create(CUSTOM_RESOURCE_DEFINITION, "", msgspec.json.encode(document))
 
     async def __aenter__(self) -> Self:
+        self._collects = gc.isenabled()
+        gc.disable()  # it would end what dead processes left open, at moments that no seed decides
         if self._beside is not None:
             self._plane.append(Replica("beside", Wire(self.server, "beside"), self._loop, self._others))
         return self
@@ -217,6 +221,8 @@ class Simulation:
     ) -> None:
         for keeper in self._keepers:
             keeper.cancel()
+        if self._collects:
+            gc.enable()
         everybody = [*self.replicas, *self._plane]
         for replica in everybody:
             replica.bury()

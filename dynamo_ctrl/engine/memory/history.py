@@ -154,7 +154,7 @@ class Log:
         self._changes.append(change)
         if len(self._changes) > 2 * self._window:
             self._drop(len(self._changes) - self._window)
-        for feed in self._feeds:
+        for feed in tuple(self._feeds):  # who is woken may close any of them
             feed.wake()
 
     def compact(self, version: int) -> None:
@@ -205,7 +205,7 @@ class Log:
     def finish(self) -> None:
         """The resource is no longer served: every feed ends when it has delivered what is there."""
         self.ended = True
-        for feed in self._feeds:
+        for feed in tuple(self._feeds):  # who is woken may close any of them
             feed.wake()
 
 

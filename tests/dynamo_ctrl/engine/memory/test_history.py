@@ -178,3 +178,11 @@ def test_a_feed_says_when_there_is_something(core: Core) -> None:
     assert calls == ["ready"] * 3
     change(core)
     assert calls == ["ready"] * 3
+
+
+def test_who_is_woken_may_close_feeds(core: Core) -> None:
+    feeds = [watch(core) for _ in range(3)]
+    feeds[0].on_ready = feeds[1].close
+    change(core)
+    assert feeds[1].take() == []
+    assert [event.type for event in feeds[2].take()] == ["MODIFIED"]

@@ -328,8 +328,12 @@ class Simulation:
         leader = self.leader
         if leader is None or leader.manager is None:
             return ["nobody leads"]
+        at_work = [leader.manager, *(replica.manager for replica in self._plane if replica.manager is not None)]
         return [
-            fault for controller in leader.manager.controllers for fault in work_faults(controller, waits=self._waits)
+            fault
+            for manager in at_work
+            for controller in manager.controllers
+            for fault in work_faults(controller, waits=self._waits)
         ]
 
     def _watching(self) -> list[Replica]:

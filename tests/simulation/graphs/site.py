@@ -41,7 +41,7 @@ BY_THE_WAY: Final = frozenset(
     {
         *(Annotation.RESTART_AT, Annotation.LAST_APPLIED_HASH, Annotation.LAST_APPLIED_GENERATION),
         *("deployment.kubernetes.io/revision", "restart", "rollingUpdate", "lastScaleTime", "observedGeneration"),
-        *("clusterIP", "clusterIPs"),
+        *("clusterIP", "clusterIPs", "collisionCount"),
     }
 )
 """Fields that tell of the way to a state, not of the state; so does the order of conditions."""

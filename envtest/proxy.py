@@ -122,7 +122,7 @@ class Proxy:
         self.open = 0
         """Connections that are open now."""
         self.broken = 0
-        """Connections that ended in the middle of something: a client that went away without a word, or a server that did."""
+        """Connections that ended in the middle of something: of a request, of an answer that a server broke off."""
         self.requests: list[str] = []
         """The requests so far, as `GET /path?query`."""
 
@@ -271,7 +271,10 @@ class Proxy:
             content = server.recv(_CHUNK)
             if not content:
                 return
-            client.sendall(content)
+            try:
+                client.sendall(content)
+            except OSError:  # it left while this was on its way
+                return
 
 
 def _read_head(client: ssl.SSLSocket) -> tuple[bytes, bytes]:

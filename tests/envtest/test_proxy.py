@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from envtest import Api, ApiError, Cluster
+from envtest.api import wait_for
 from envtest.proxy import Proxy
 
 
@@ -115,3 +119,22 @@ def test_its_kubeconfig_names_the_proxy_and_keeps_the_user(cluster: Cluster, pro
     assert config.stat().st_mode & 0o777 == 0o600
     assert json.loads(config.read_text())["clusters"][0]["cluster"]["server"] == proxy.url
     assert cluster.kubectl("get", "namespace", "default", "-oname", config=config) == "namespace/default\n"
+
+
+def test_a_client_that_leaves_while_an_answer_is_on_its_way_breaks_nothing(
+    cluster: Cluster, proxy: Proxy, namespace: str
+) -> None:
+    for number in range(12):
+        cluster.api.create(maps(namespace), {"metadata": {"name": f"m{number}"}, "data": {"big": "x" * 900_000}})
+    url = urlsplit(proxy.url)
+    head = f"GET {maps(namespace)} HTTP/1.1\r\nHost: {url.netloc}\r\nAuthorization: Bearer {cluster.token}\r\n\r\n"
+    trusting = ssl.create_default_context(cafile=str(cluster.certificate_authority))
+    with (
+        socket.create_connection((url.hostname or "", url.port or 0)) as wire,
+        trusting.wrap_socket(wire, server_hostname=url.hostname) as client,
+    ):
+        client.sendall(head.encode())
+        assert client.recv(1_000).startswith(b"HTTP/1.1 200")
+        assert proxy.open == 1
+    wait_for("the connection to end", lambda: proxy.open == 0, timeout=30)
+    assert proxy.broken == 0

@@ -29,7 +29,8 @@ LEADER: Final = "leader"
 def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[ScalingAdapterStatus]:
     """Write the adapter's replicas to the graph, then tell the autoscaler so.
 
-    A graph that is not there is an error, since it may come; a component that is not there, or has no adapter, is only told.
+    A graph that is not there is an error, since it may come; a component that is not there, or has no adapter, is only told. The
+    adapter of a graph that is gone goes as well, and until then it has no say in the next graph of that name.
     """
     adapter = request.object
     reference = adapter.spec.dgd_ref
@@ -37,6 +38,8 @@ def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[Sca
     if graph is None:
         message = f'DynamoGraphDeployment "{adapter.metadata.namespace}/{reference.name}" not found'
         return Result(steps=(Step(name="find-graph", effects=(Refuse(message=message),)),))
+    if _of_an_earlier(graph, adapter):
+        return Result()
     component = graph.spec.component(reference.component_name)
     if component is None or component.scaling_adapter is None:
         return Result(events=_without_component(graph, component, adapter))
@@ -55,6 +58,13 @@ def attempt(request: Request[DynamoGraphDeploymentScalingAdapter]) -> Result[Sca
         return adapter.status.model_copy(update={**told, **scaled})
 
     return Result(steps=steps, status=status)
+
+
+def _of_an_earlier(graph: DynamoGraphDeployment, adapter: DynamoGraphDeploymentScalingAdapter) -> bool:
+    owner = adapter.metadata.controller
+    if owner is None or (owner.kind, owner.name) != (graph.kind.kind, graph.metadata.name):
+        return False
+    return not is_controlled_by(adapter, graph)
 
 
 def _without_component(

@@ -87,6 +87,23 @@ def test_a_second_adapter_of_a_component_does_not_fight_for_it() -> None:
     assert world.graph().spec.components[1].replicas == 5
 
 
+def test_the_adapter_of_an_earlier_graph_of_that_name_has_no_say() -> None:
+    world = GraphWorld(graph(component("Frontend", "frontend"), scaled(replicas=2)))
+    owner = {
+        "apiVersion": DGD.api_version,
+        "kind": DGD.kind,
+        "name": "g",
+        "uid": "of an earlier one",
+        "controller": True,
+    }
+    metadata = {"name": "g-w", "namespace": "ns", "ownerReferences": [owner]}
+    spec = {"replicas": 5, "dgdRef": {"name": "g", "componentName": "w"}}
+    world.cache.add(DGDSA.object({"metadata": metadata, "spec": spec}))
+    assert run(world) == DONE
+    assert not world.cache.writes
+    assert world.graph().spec.components[1].replicas == 2
+
+
 @pytest.mark.parametrize(
     "replicas", [pytest.param(2, id="T-SA-04"), pytest.param(1, id="T-SA-04 of one that says nothing")]
 )

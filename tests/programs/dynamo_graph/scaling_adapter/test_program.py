@@ -10,7 +10,9 @@ import pytest
 from dynamo_ctrl.cache.change import Change
 from dynamo_ctrl.controller.answer import DONE, Answer
 from dynamo_ctrl.engine.errors import Conflict, EngineError, Forbidden, ServerError
+from dynamo_ctrl.objects.owners import owner_reference
 from dynamo_ctrl.program.definition import definitions
+from dynamo_ctrl.program.request import Request
 from dynamo_graph.api.graph import DYNAMO_GRAPH_DEPLOYMENT as DGD
 from dynamo_graph.api.scaling_adapter import DYNAMO_GRAPH_DEPLOYMENT_SCALING_ADAPTER as DGDSA
 from dynamo_graph.api.scaling_adapter import DynamoGraphDeploymentScalingAdapter
@@ -88,20 +90,20 @@ def test_a_second_adapter_of_a_component_does_not_fight_for_it() -> None:
 
 
 def test_the_adapter_of_an_earlier_graph_of_that_name_has_no_say() -> None:
+    """A cache that is behind still has it, though the collector took it away."""
     world = GraphWorld(graph(component("Frontend", "frontend"), scaled(replicas=2)))
-    owner = {
-        "apiVersion": DGD.api_version,
-        "kind": DGD.kind,
-        "name": "g",
-        "uid": "of an earlier one",
-        "controller": True,
-    }
-    metadata = {"name": "g-w", "namespace": "ns", "ownerReferences": [owner]}
+    owner = owner_reference(world.graph())
+    metadata = {"name": "g-w", "namespace": "ns"}
     spec = {"replicas": 5, "dgdRef": {"name": "g", "componentName": "w"}}
-    world.cache.add(DGDSA.object({"metadata": metadata, "spec": spec}))
-    assert run(world) == DONE
-    assert not world.cache.writes
-    assert world.graph().spec.components[1].replicas == 2
+
+    def steps(uid: str) -> int:
+        reference = {"apiVersion": DGD.api_version, "kind": owner.kind, "name": "g", "uid": uid, "controller": True}
+        known = DGDSA.object({"metadata": {**metadata, "ownerReferences": [reference]}, "spec": spec})
+        answer = ScalingAdapterProgram().reconcile(Request(known, world.cache, world.cache.now))
+        return len(answer.steps)
+
+    assert steps(owner.uid) == 1
+    assert steps("of an earlier one") == 0
 
 
 @pytest.mark.parametrize(

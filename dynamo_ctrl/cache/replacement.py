@@ -131,7 +131,7 @@ class Staging(Generic[O]):
         yield self._written_and_gone()
 
     def _written_and_gone(self) -> Batch[O]:
-        """Also what nobody told of: we made it after the replacement was begun, readers had seen it, and it is not there."""
+        """What is missing of the keys that we had written ourselves, also what we made there and nobody ever told of."""
         return [
             Change(old, None, inferred=True)
             for at, old in self._before.items()
